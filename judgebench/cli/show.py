@@ -128,7 +128,7 @@ def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
 def entries(lines: Iterable[str]) -> Iterator[str]:
     """Each line without keys. What follows a break in one is set in, so that no file's name and no
     server can write a line of ours."""
-    from judgebench.models.settings import Secrets
+    from judgebench.models.secrets import Secrets
 
     secrets = Secrets()
     for line in lines:

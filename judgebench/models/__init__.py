@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, nearest
 from judgebench.models.contract import Backend
+from judgebench.models.secrets import Secrets
 from judgebench.models.settings import (
     DECIDING,
     HTTP,
     LOCAL,
     REMOTE,
     BackendSettings,
-    Secrets,
     host_of,
     proxy_of,
 )
@@ -127,9 +126,7 @@ def kind_of(spec: str) -> BackendKind:
     by_name = {kind.name: kind for kind in KINDS}
     if name in by_name and model:
         return by_name[name]
-    message, near = "is no backend", get_close_matches(name.lower(), by_name, n=1)
-    if near and near[0] != name:
-        message += f"; did you mean '{near[0]}:'?"
+    message = f"is no backend{'' if name in by_name else nearest(name, tuple(by_name))}"
     allowed = ", ".join(kind.spelling for kind in KINDS)
     raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
 

@@ -16,22 +16,21 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, build_opener
 from urllib.request import Request as HTTPRequest
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay
 
-from judgebench.errors import EndpointDown, Problem, SetupError, shorten, some
+from judgebench.errors import EndpointDown, Problem, SetupError, shorten
 from judgebench.files import to_bytes, to_json, to_line, write_atomically
-from judgebench.models import hosts_at
 from judgebench.models.chat import (
     TransientError,
     UnreachableError,
@@ -42,11 +41,17 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
-from judgebench.models.settings import BackendSettings, Secrets, host_of, url_below
-from judgebench.models.transport import FEW_WORDS, Waits
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import BackendSettings, host_of, url_below
+from judgebench.models.transport import Waits
 from judgebench.records import Usage
 
 _BOUNDARY = "judgebench-7f3c0a9be2d84d51"
+_PART = f"--{_BOUNDARY}\r\nContent-Disposition: form-data; name="
+_FORM = (
+    f'{_PART}"purpose"\r\n\r\nbatch\r\n{_PART}"file"; filename="batch.jsonl"\r\n'
+    "Content-Type: application/jsonl\r\n\r\n"
+)
 _ODD = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of JSON in another form
 
 # What came of a request: an HTTP status and body; the status is 0 where it was not made, and the
@@ -54,26 +59,15 @@ _ODD = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of J
 Result = tuple[int, bytes]
 
 
-class FailedBatchError(SetupError):
-    """A batch was refused as a whole: it has no results."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as a single call sends it."""
+    """A request as a single call sends it. A backend whose single calls become a batch has two
+    methods: `written` makes this of a Request, and `read_back` a Reply of a Request, a status and
+    a body."""
 
     url: str
     headers: Mapping[str, str]
     body: bytes
-
-
-class Single(Protocol):
-    """The contract of a backend whose single calls become a batch: what it sends, and how it reads
-    what comes back."""
-
-    def written(self, request: Request) -> Sent: ...
-
-    def read_back(self, request: Request, status: int, body: bytes) -> Reply: ...
 
 
 @dataclass
@@ -86,36 +80,75 @@ class Batch:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Http:
-    """Calls to one endpoint, with the headers of its single calls."""
+class OpenAI:
+    """Files of lines: https://platform.openai.com/docs/api-reference/batch. Calls have the headers
+    of `sent`, a single call."""
 
-    headers: Mapping[str, str]
-    timeout_s: float
+    limits = 50_000, 200_000_000  # requests and bytes of a batch
 
-    def json(self, url: str, data: bytes | None = None, kind: str = "application/json") -> Any:
-        """The JSON object that comes back. Raises as `read`."""
-        found = read_json(self.read(url, data, kind))
-        if not isinstance(found, dict):
-            raise TransientError(f"{url} gives no JSON object")
-        return found
+    def __init__(self, sent: Sent, timeout_s: float) -> None:
+        self._headers, self._timeout_s = sent.headers, timeout_s
+        self._base = sent.url.replace("/chat/completions", "")
 
-    def read(self, url: str, data: bytes | None = None, kind: str = "application/json") -> bytes:
-        """Read `url`; a POST where there is data. Raises as `failure`, and SetupError for what is
-        refused."""
-        request = HTTPRequest(url, data, {"Content-Type": kind, **self.headers})
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """A request of a batch."""
+        head = {"custom_id": custom_id, "method": "POST", "url": "/v1/chat/completions"}
+        return b'%b,"body":%b}\n' % (to_bytes(head)[:-1], body)
+
+    def upload(self, lines: Iterable[bytes]) -> str:
+        """Bring there what a batch is made of; this costs nothing. Returns the file's id."""
+        data = b"".join([_FORM.encode(), *lines, f"\r\n--{_BOUNDARY}--\r\n".encode()])
+        return _id(self._json("/files", data, f"multipart/form-data; boundary={_BOUNDARY}"))
+
+    def submit(self, file: str) -> str:
+        """Submit the batch of this file, unless it was: what cut a submission off may have come
+        after it arrived. Returns the batch's id."""
+        listed = self._json("/batches?limit=100").get("data")
+        for batch in listed if isinstance(listed, list) else ():
+            if isinstance(batch, dict) and batch.get("input_file_id") == file:
+                return _id(batch)
+        window = {"endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        return _id(self._json("/batches", to_bytes({"input_file_id": file, **window})))
+
+    def results(self, batch_id: str) -> tuple[dict[str, Result], str] | None:
+        """The results by custom_id, and the reason why others have none; None while the batch has
+        not ended. A line that cannot be read says nothing."""
+        batch = self._json(f"/batches/{batch_id}")
+        if batch.get("status") not in ("completed", "failed", "expired", "cancelled"):
+            return None
+        results: dict[str, Result] = {}
+        for file in (batch.get("output_file_id"), batch.get("error_file_id")):
+            lines = self._read(f"/files/{file}/content") if isinstance(file, str) else b""
+            for line in lines.splitlines():
+                with suppress(*_ODD):
+                    result = json.loads(line)
+                    results[result["custom_id"]] = _read_result(result)
+        reason = f"the batch {batch_id} has no result for this request"
+        return results, error_text(batch.get("errors") or reason)
+
+    def _json(self, path: str, data: bytes | None = None, kind: str = "application/json") -> Any:
+        """The JSON object that comes back. Raises as `_read`."""
+        answer = read_json(self._read(path, data, kind))
+        if not isinstance(answer, dict):
+            raise TransientError(f"{self._base}{path} gives no JSON object")
+        return answer
+
+    def _read(self, path: str, data: bytes | None = None, kind: str = "application/json") -> bytes:
+        """Read a path; a POST where there is data. Raises TransientError where another try may
+        help, and SetupError for what is refused."""
+        url = url_below(self._base, path)
+        request = HTTPRequest(url, data, {"Content-Type": kind, **self._headers})
         try:
-            with _answered(request, self.timeout_s) as answer:
-                status, raw = answer.getcode(), answer.read()
-        except URLError as error:
-            raise UnreachableError(f"no server answers at {url}: {error.reason}") from None
+            with _answered(request, self._timeout_s) as answer:
+                status, raw = answer.getcode(), bytes(answer.read())
         except (OSError, HTTPException, ValueError) as error:
-            raise TransientError(f"{url}: the connection broke: {error}") from None
-        if status < 300:
-            return bytes(raw)
-        after = wait_asked_for(answer.headers)
-        done = failure(status, error_text(read_json(raw)), url, after)
-        raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
+            fault = UnreachableError if isinstance(error, URLError) else TransientError
+            raise fault(f"no answer from {url}: {error}") from None
+        if status >= 300:
+            after = wait_asked_for(answer.headers)
+            done = failure(status, error_text(read_json(raw)), url, after)
+            raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
+        return raw
 
 
 def _answered(request: HTTPRequest, timeout_s: float) -> Any:
@@ -133,93 +166,18 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-class OpenAI:
-    """Files of lines: https://platform.openai.com/docs/api-reference/batch."""
-
-    limits = 50_000, 200_000_000  # requests and bytes of a batch
-
-    def __init__(self, http: Http, url: str) -> None:
-        self._http, self._base = http, url.replace("/chat/completions", "")
-
-    def line(self, custom_id: str, body: bytes) -> bytes:
-        """A request of a batch."""
-        head = {"custom_id": custom_id, "method": "POST", "url": "/v1/chat/completions"}
-        return b'%b,"body":%b}\n' % (to_bytes(head)[:-1], body)
-
-    def upload(self, lines: Sequence[bytes]) -> str:
-        """Bring there what a batch is made of; this costs nothing. Returns the file's id."""
-        mark = f"--{_BOUNDARY}\r\nContent-Disposition: form-data; name="
-        head = f'{mark}"purpose"\r\n\r\nbatch\r\n{mark}"file"; filename="batch.jsonl"\r\n'
-        head += "Content-Type: application/jsonl\r\n\r\n"
-        data = b"".join([head.encode(), *lines, f"\r\n--{_BOUNDARY}--\r\n".encode()])
-        kind = f"multipart/form-data; boundary={_BOUNDARY}"
-        return _id(self._http.json(url_below(self._base, "/files"), data, kind))
-
-    def create(self, batch: Batch) -> str:
-        """Submit it; returns its id."""
-        about = {"input_file_id": batch.file, "endpoint": "/v1/chat/completions"}
-        about["completion_window"] = "24h"
-        return _id(self._http.json(url_below(self._base, "/batches"), to_bytes(about)))
-
-    def find(self, batch: Batch) -> str:
-        """The id of a batch that may have been submitted; empty where it was not."""
-        for found in _listed(self._http.json(url_below(self._base, "/batches?limit=100"))):
-            if found.get("input_file_id") == batch.file:
-                return _id(found)
-        return ""
-
-    def results(self, batch: Batch) -> dict[str, Result] | int:
-        """The result of each request; while the batch has not ended, how many are done. Raises
-        FailedBatchError."""
-        found = self._http.json(url_below(self._base, f"/batches/{batch.id}"))
-        if found.get("status") == "failed":
-            raise FailedBatchError(error_text(found.get("errors") or "no reason is given"))
-        if found.get("status") not in ("completed", "expired", "cancelled"):
-            return _done(found, "completed", "failed")
-        files = [found.get(f"{kind}_file_id") for kind in ("output", "error")]
-        urls = [
-            url_below(self._base, f"/files/{file}/content")
-            for file in files
-            if isinstance(file, str)
-        ]
-        return _results(b"\n".join(map(self._http.read, urls)), self._result)
-
-    def _result(self, line: Mapping[str, Any]) -> Result:
-        if response := line.get("response"):
-            return int(response["status_code"]), to_line(response["body"]).encode()
-        return 0, error_text(line.get("error") or "the batch gives no reason").encode()
+def _read_result(line: Mapping[str, Any]) -> Result:
+    if response := line.get("response"):
+        return int(response["status_code"]), to_line(response["body"]).encode()
+    return 0, error_text(line.get("error") or "the batch gives no reason").encode()
 
 
-def _done(found: Mapping[str, Any], *ends: str) -> int:
-    """The number of requests of a batch that ended in one of these ways."""
-    counts = found.get("request_counts")
-    known = counts if isinstance(counts, dict) else {}
-    return sum(n for end in ends if type(n := known.get(end)) is int)
-
-
-def _results(raw: bytes, result: Callable[[Mapping[str, Any]], Result]) -> dict[str, Result]:
-    """The results on the lines, by custom_id. One that cannot be read says nothing."""
-    found: dict[str, Result] = {}
-    for line in raw.splitlines():
-        with suppress(*_ODD):
-            said = json.loads(line)
-            found[said["custom_id"]] = result(said)
-    return found
-
-
-def _id(found: Mapping[str, Any]) -> str:
-    name = found.get("id")
+def _id(answer: Mapping[str, Any]) -> str:
+    name = answer.get("id")
     if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
         raise TransientError(f"the endpoint gives a batch or file no usable id: {shorten(name)}")
     return name
 
-
-def _listed(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    batches = found.get("data")
-    return [one for one in batches if isinstance(one, dict)] if isinstance(batches, list) else []
-
-
-T = TypeVar("T")
 
 _LOG = logging.getLogger("judgebench.models")
 WAITS = Waits(1.0, 60.0, 600.0)  # after faults; between two looks at a batch likewise
@@ -238,17 +196,14 @@ class Batched:
     """
 
     def __init__(self, backend: Backend, settings: BackendSettings, path: Path) -> None:
-        is_chat = backend.describe().get("engine") == "openai-compatible"
-        if not (is_chat and hasattr(backend, "read_back")):
+        if not hasattr(backend, "read_back"):
             allowed = "openai-compatible:MODEL, without `knowledge`, which needs each reply before "
             message = "has no batch endpoint that is known: run this benchmark without batches"
             allowed += "the next question"
             raise SetupError(Problem(message, field="backend", allowed=allowed))
         self._backend, self._settings, self._path = backend, settings, path
-        self._single = cast(Single, backend)
+        self._single: Any = backend
         self._stopped = threading.Event()
-        self._fault: SetupError | None = None
-        self.hosts = set[str]()
 
     def describe(self) -> Mapping[str, Any]:
         """As the other's: the same is asked, so the same judge gives the verdicts."""
@@ -261,16 +216,13 @@ class Batched:
         try:
             yield from self._replies(requests)
         except _StoppedError:
-            if self._ids:
-                named = some(sorted(self._ids), 3)
-                _LOG.warning("%s: goes on at the provider; rerun to collect it", named)
+            _LOG.warning("what was submitted goes on at the provider; rerun to collect it")
         except SetupError as error:
             advice = (
-                f"; {self._path} notes {some(sorted(self._ids), 3)}: use the address and the key "
-                "that it was submitted with, or delete that file to submit, and pay for, its "
-                "requests again"
+                f"; {self._path} notes what was submitted: use the address and the key that it was "
+                "submitted with, or delete that file to submit, and pay for, its requests again"
             )
-            scrub, advice = self._secrets.scrubbed, advice if self._ids else ""
+            scrub, advice = self._secrets.scrubbed, advice if self._batches else ""
             raise SetupError(
                 [replace(p, message=scrub(p.message) + advice) for p in error.problems]
             ) from None
@@ -286,39 +238,37 @@ class Batched:
 
     def _replies(self, requests: Iterable[Request]) -> Iterator[Reply]:
         due, lines, size = dict[str, Request](), dict[str, bytes](), 0
-        api: OpenAI | None = None
         for custom_id, request, sent in self._drawn(requests):
+            if not due:
+                self._open(sent)
+                known = {name for batch in self._batches for name in batch.requests}
             due[custom_id] = request
-            if api is None:
-                self._where = host_of(sent.url)
-                self.hosts.update(hosts_at(sent.url))
-                api = OpenAI(Http(sent.headers, self._settings.timeout_s), sent.url)
-                self._confirm(api)
-                known = {one for batch in self._batches for one in batch.requests}
             if custom_id in known:
                 continue
-            line = api.line(custom_id, sent.body)
-            most, most_bytes = api.limits
-            if len(lines) == most or size + len(line) > most_bytes:
-                self._submit(api, lines)
+            line = self._api.line(custom_id, sent.body)
+            max_lines, max_bytes = self._api.limits
+            if len(lines) == max_lines or size + len(line) > max_bytes:
+                self._submit(lines)
                 lines, size = {}, 0
             lines[custom_id] = line
             size += len(line)
-        if api is None:
-            return
         if lines:
-            self._submit(api, lines)
-        yield from self._collected(api, due)
+            self._submit(lines)
+        yield from self._collected(due)
 
     def _drawn(self, requests: Iterable[Request]) -> Iterator[tuple[str, Request, Sent]]:
         """Each request, by what it sends; those that send the same are numbered."""
-        seen = Counter[str]()
+        counts = Counter[str]()
         for request in requests:
-            sent = self._single.written(request)
-            what = b"%b\n%b" % (sent.url.encode(), sent.body)
-            digest = hashlib.sha256(what).hexdigest()[:32]
-            yield f"{digest}-{seen[digest]}", request, sent
-            seen[digest] += 1
+            sent: Sent = self._single.written(request)
+            digest = hashlib.sha256(b"%b\n%b" % (sent.url.encode(), sent.body)).hexdigest()[:32]
+            yield f"{digest}-{counts[digest]}", request, sent
+            counts[digest] += 1
+
+    def _open(self, sent: Sent) -> None:
+        self._where = host_of(sent.url)
+        self._api = OpenAI(sent, self._settings.timeout_s)
+        self._confirm()
 
     # --- what is noted ---------------------------------------------------------------------------
 
@@ -335,60 +285,48 @@ class Batched:
         """Note these, and no others; no file is left where there are none."""
         self._batches = batches
         if batches:
-            found = {"batches": [asdict(batch) for batch in batches]}
-            write_atomically(self._path, to_json(found, indent=1).encode())
+            noted = {"batches": [asdict(batch) for batch in batches]}
+            write_atomically(self._path, to_json(noted, indent=1).encode())
         else:
             self._path.unlink(missing_ok=True)
 
-    @property
-    def _ids(self) -> set[str]:
-        return {batch.id for batch in self._batches if batch.id}
-
     # --- submit ----------------------------------------------------------------------------------
 
-    def _confirm(self, api: OpenAI) -> None:
-        """Find the batches whose submission was cut off; forget those that never arrived."""
-        for batch in self._batches:
-            batch.id = batch.id or self._patiently(partial(api.find, batch))
-        self._note([batch for batch in self._batches if batch.id])
-
-    def _submit(self, api: OpenAI, lines: Mapping[str, bytes]) -> None:
+    def _submit(self, lines: Mapping[str, bytes]) -> None:
         """Submit a batch. It is noted before, so that it can be found should this be cut off."""
-        file = self._patiently(partial(api.upload, list(lines.values())))
-        batch = Batch(list(lines), file)
-        self._note([*self._batches, batch])
-        try:
-            batch.id = api.create(batch)
-        except TransientError:  # it may have arrived all the same
-            batch.id = self._patiently(lambda: api.find(batch) or api.create(batch))
-        self._note(self._batches)
+        file = self._patiently(partial(self._api.upload, lines.values()))
+        self._note([*self._batches, Batch(list(lines), file)])
+        self._confirm()
         _LOG.warning(
             "%s: submitted %s with %s requests; results may take a day; stop and rerun at will",
-            self._where, batch.id, f"{len(lines):,}",
+            self._where, self._batches[-1].id, f"{len(lines):,}",
         )  # fmt: skip
 
-    def _patiently(self, act: Callable[[], T]) -> T:
+    def _confirm(self) -> None:
+        """Submit what is noted and not known to be submitted."""
+        for batch in self._batches:
+            batch.id = batch.id or self._patiently(partial(self._api.submit, batch.file))
+        self._note(self._batches)
+
+    def _patiently(self, act: Callable[[], Any]) -> Any:
         """Return the result of `act`, tried again after faults that may pass. Raises EndpointDown
         where they last for `down_for_s`, and where there never was a server."""
 
         def may_pass(error: BaseException) -> bool:
-            absent = isinstance(error, UnreachableError) and not self._answered
-            return isinstance(error, TransientError) and not absent
+            is_absent = isinstance(error, UnreachableError) and not self._answered
+            return isinstance(error, TransientError) and not is_absent
 
-        within = stop_after_delay(self._settings.down_for_s)
+        retrying = Retrying(
+            stop=stop_after_delay(self._settings.down_for_s), wait=WAITS,
+            retry=retry_if_exception(may_pass), sleep=self._wait, reraise=True,
+        )  # fmt: skip
         try:
-            found: T = Retrying(
-                stop=within, wait=WAITS, retry=retry_if_exception(may_pass), sleep=self._wait,
-                reraise=True,
-            )(act)  # fmt: skip
+            result = retrying(act)
         except TransientError as error:
-            said = self._secrets.scrubbed(str(error))
-            if not may_pass(error):
-                raise EndpointDown(said) from None
-            down = f"{self._where} has failed for {self._settings.down_for_s:g} s"
-            raise EndpointDown(f"{down}; rerun to collect its batches: {said}") from None
+            message = f"{self._where}: {error}; rerun to collect its batches"
+            raise EndpointDown(self._secrets.scrubbed(message)) from None
         self._answered = True
-        return found
+        return result
 
     def _wait(self, seconds: float) -> None:
         if self._stopped.wait(seconds):
@@ -396,50 +334,30 @@ class Batched:
 
     # --- collect ---------------------------------------------------------------------------------
 
-    def _collected(self, api: OpenAI, due: dict[str, Request]) -> Iterator[Reply]:
-        """A reply to everything that is due, batch by batch. Raises SetupError, when all that came
-        is kept, where an endpoint refuses requests and has replied to none."""
+    def _collected(self, due: dict[str, Request]) -> Iterator[Reply]:
+        """A reply to everything that is due, batch by batch."""
         batches = [b for b in self._batches if not due.keys().isdisjoint(b.requests)]
-        replied, self._fault = False, None
         for batch in batches:
-            results = self._results(api, batch)
-            none = 0, f"the batch {batch.id} has no result for this request".encode()
-            for custom_id in sorted(due.keys() & {*batch.requests}):
-                reply = self._reply(due.pop(custom_id), results.get(custom_id, none))
-                replied = replied or reply.finish in ("stop", "length")
-                yield reply
+            results, reason = self._results(batch)
+            for custom_id in filter(due.__contains__, batch.requests):
+                result = results.get(custom_id, (0, reason.encode()))
+                yield self._reply(due.pop(custom_id), *result)
         self._note([batch for batch in self._batches if batch not in batches])
-        if self._fault and not replied:  # it may be about those requests alone
-            few_words = [replace(self._refused, messages=FEW_WORDS)]
-            list(self._backend.complete(few_words))  # which raises where these are refused too
 
-    def _results(self, api: OpenAI, batch: Batch) -> Mapping[str, Result]:
-        """The results of a batch that has ended."""
-        interval, told = WAITS.first, -1
-        try:
-            while isinstance(found := self._patiently(partial(api.results, batch)), int):
-                if found != told:
-                    of = f"{found:,} of {len(batch.requests):,} requests are done"
-                    _LOG.warning("%s: %s: %s", self._where, batch.id, of)
-                told = found
-                self._wait(interval)
-                interval = min(1.5 * interval, WAITS.longest)
-        except FailedBatchError as error:
-            self._note([other for other in self._batches if other is not batch])
-            message = f"{self._where}: the batch {batch.id} failed as a whole: {error}"
-            raise SetupError(message) from None
-        return found
+    def _results(self, batch: Batch) -> tuple[dict[str, Result], str]:
+        """What `OpenAI.results` gives, once the batch has ended."""
+        interval = WAITS.first
+        while (results := self._patiently(partial(self._api.results, batch.id))) is None:
+            self._wait(interval)
+            interval = min(1.5 * interval, WAITS.longest)
+        return results  # type: ignore[no-any-return]
 
-    def _reply(self, request: Request, result: Result) -> Reply:
+    def _reply(self, request: Request, status: int, body: bytes) -> Reply:
         """The reply that a single call would have given."""
-        status, body = result
         try:
             if status:
-                return self._single.read_back(request, status, body)
-            said = body.decode()
-        except TransientError as error:
-            said = str(error)
-        except SetupError as error:
-            self._fault, self._refused, said = error, request, failure_reason(error)
-        scrubbed = self._secrets.scrubbed(said)
-        return Reply(request.key, "", "failed", Usage(1), error=scrubbed)
+                return self._single.read_back(request, status, body)  # type: ignore[no-any-return]
+            reason = body.decode()
+        except (TransientError, SetupError) as error:
+            reason = failure_reason(error)
+        return Reply(request.key, "", "failed", Usage(1), error=self._secrets.scrubbed(reason))

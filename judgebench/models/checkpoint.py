@@ -27,7 +27,8 @@ from typing import IO, Any
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.models.contract import Message, Reply, Request
-from judgebench.models.settings import BackendSettings, Secrets, host_of
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import BackendSettings, host_of
 from judgebench.records import content_hash
 
 

@@ -138,9 +138,7 @@ class Backend(Protocol):
 def drain(backend: Backend) -> None:
     """Have a backend start no other call, where it has a method of this name: it then ends its
     streams once the calls in flight have. For any thread."""
-    act = getattr(backend, "drain", None)
-    if act is not None:
-        act()
+    getattr(backend, "drain", lambda: None)()
 
 
 # What stands before a text: a chat's turns, plain text, or nothing where that is empty.

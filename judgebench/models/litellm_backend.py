@@ -16,7 +16,6 @@ import aiohttp
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.chat import (
-    BadRequestError,
     Completion,
     Lane,
     TransientError,
@@ -31,7 +30,7 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Reply, Request
-from judgebench.models.settings import PACE, BackendSettings, Body, host_of
+from judgebench.models.settings import PACE, BackendSettings, Body
 from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost
@@ -61,7 +60,6 @@ class LiteLLM:
             self._declared_lane() if settings.structured == "auto" else settings.structured
         )
         self._transport = Transport(settings, waits, f"litellm's {model}")
-        self.hosts = set[str]()  # that were contacted
 
     def describe(self) -> Mapping[str, Any]:
         about = {
@@ -113,43 +111,35 @@ class LiteLLM:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Attempt]:
-        async def note(session: object, context: object, began: Any) -> None:
-            self.hosts.add(host_of(str(began.url)))
-
         connector = aiohttp.TCPConnector(limit=self._settings.concurrency, force_close=True)
-        trace = aiohttp.TraceConfig()
-        trace.on_request_start.append(note)
-        async with aiohttp.ClientSession(connector=connector, trace_configs=[trace]) as session:
+        async with aiohttp.ClientSession(connector=connector) as session:
             try:
-                yield partial(self._attempt, shared_session=session)
+                yield partial(self._attempt, session)
             finally:
                 self._forget_clients()
 
-    async def _attempt(self, request: Request, **way: Any) -> Completion:
-        """One try, by the session or client of litellm's that is given."""
+    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
+        """One try."""
         body = chat_body(request, settings=self._settings)
         if request.schema is not None:
             body |= enforced(strict(request.schema), self._lane)
-        ask = partial(self._ask, request, way)
+        ask = partial(self._ask, session, request)
         if request.messages == FEW_WORDS:
             return await ask_with_less(ask, body, self._about)
         return await ask(body)
 
-    async def _ask(self, request: Request, way: Mapping[str, Any], plain: Body) -> Completion:
+    async def _ask(
+        self, session: aiohttp.ClientSession, request: Request, plain: Body
+    ) -> Completion:
         body, own_server = self._body(plain), self._settings.base_url
         key = self._settings.api_key() or ("none" if own_server else None)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 response = await self._litellm.acompletion(
-                    model=self._model,
-                    api_base=own_server,
-                    api_key=key,
-                    timeout=self._settings.timeout_s,
-                    num_retries=0,
-                    max_retries=0,
-                    **way,
-                    **body,
-                )
+                    model=self._model, api_base=own_server, api_key=key,
+                    timeout=self._settings.timeout_s, num_retries=0, max_retries=0,
+                    shared_session=session, **body,
+                )  # fmt: skip
         except TimeoutError:
             raise TransientError(f"no reply within {self._settings.timeout_s:g} s") from None
         except Exception as error:  # litellm raises its own, openai's, httpx's and Python's
@@ -187,20 +177,11 @@ class LiteLLM:
         return body
 
     def _translated(self, error: Exception) -> Completion:
-        names = self._litellm.exceptions
-        text = _said(error)
-        if isinstance(error, names.ContextWindowExceededError):
-            return Completion("", "too_long", error=text)
-        if isinstance(error, names.ContentPolicyViolationError):
-            return Completion("", "refused", error=text)
-        if isinstance(error, names.UnsupportedParamsError):
-            raise BadRequestError(f"{self._model} does not take these settings", text)
         status = error_status(getattr(error, "status_code", None))
         if status is None:
-            raise TransientError(f"{type(error).__name__}: {text}")
-        headers = getattr(error, "litellm_response_headers", None) or {}
-        after = wait_asked_for(headers)
-        return failure(status, text, self._about, after)
+            raise TransientError(f"{type(error).__name__}: {_said(error)}")
+        after = wait_asked_for(getattr(error, "litellm_response_headers", None) or {})
+        return failure(status, _said(error), self._about, after)
 
     def _cost(self, response: Any) -> float | None:
         if self._settings.base_url:

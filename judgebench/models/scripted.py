@@ -5,31 +5,26 @@ runs, and any object that somebody wrote in Python and that meets `contract.Back
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
 import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from pkgutil import resolve_name
+from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from judgebench.errors import Problem, SetupError
-from judgebench.files import open_bytes
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.files import open_bytes, read_object
 from judgebench.models.contract import BACKEND_METHODS, Backend, Finish, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.records import Usage, canonical_json
 from judgebench.shipped import at_home
+from judgebench.yaml_file import validate
 
 
 class Scripted:
@@ -49,9 +44,9 @@ class Scripted:
 
         A line holds `text` (a string, or JSON that is written out), optionally `finish`, `error`
         and `log_probabilities` (as in Reply; told where they are asked for), and what it fits:
-        `key` (a request's key), `pattern` (a regular expression searched for in the messages), or
-        neither (every request). A request that no line fits fails. Raises SetupError that lists
-        every bad line.
+        `key` (a request's key), `pattern` (a regular expression searched for in the messages),
+        both, or neither (every request). A request that no line fits fails. Raises SetupError that
+        lists the bad lines.
         """
         lines = _read(path)
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -81,6 +76,7 @@ def scripted(file: str, _: BackendSettings) -> Scripted:
 
 LogProbability = Annotated[float, Field(le=0, allow_inf_nan=False)]
 _ROUNDING = 0.01  # of what people write down
+_MAX_PROBLEMS = 20  # of a file: one of another kind has thousands
 
 
 class _ScriptLine(BaseModel):
@@ -101,16 +97,10 @@ class _ScriptLine(BaseModel):
                 raise ValueError(f"the probabilities of {key} come to {total:.3f} and not to 1")
         return fields
 
-    @model_validator(mode="after")
-    def _one_way_to_fit(self) -> _ScriptLine:
-        if self.key is not None and self.pattern is not None:
-            raise ValueError("holds key and pattern: give one of them")
-        return self
-
     def fits(self, request: Request) -> bool:
-        if self.pattern is not None:
-            return self.pattern.search("\n".join(m.content for m in request.messages)) is not None
-        return self.key is None or self.key == request.key
+        text = "\n".join(message.content for message in request.messages)
+        is_match = self.pattern is None or self.pattern.search(text) is not None
+        return is_match and self.key in (None, request.key)
 
 
 def _first_fit(lines: list[_ScriptLine], request: Request) -> Reply:
@@ -127,39 +117,19 @@ def _first_fit(lines: list[_ScriptLine], request: Request) -> Reply:
 def _read(path: Path) -> list[_ScriptLine]:
     try:
         with open_bytes(path) as file:
-            rows = file.read().decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+            rows = file.read().splitlines()
+    except OSError as error:
         raise SetupError(Problem(f"cannot be read: {error}", file=str(path))) from None
-    lines, problems = [], []
-    other: dict[str, list[int]] = {}  # what is no scripted reply at all, and in which lines
+    lines, problems = list[_ScriptLine](), list[Problem]()
     for number, row in enumerate(rows, 1):
-        if not row.strip():
+        if not row.strip() or len(problems) > _MAX_PROBLEMS:
             continue
         try:
-            lines.append(_ScriptLine.model_validate(json.loads(row)))
-        except ValidationError as error:
-            unknown = [str(e["loc"][0]) for e in error.errors() if e["type"] == "extra_forbidden"]
-            if unknown:
-                other.setdefault(", ".join(unknown), []).append(number)
-            for item in error.errors():
-                if item["type"] != "extra_forbidden":
-                    where = ".".join(str(part) for part in item["loc"])
-                    problems.append(Problem(item["msg"], str(path), number, where))
-        except (ValueError, RecursionError):
-            other.setdefault("", []).append(number)
-    problems += [_no_reply(str(path), keys, found) for keys, found in other.items()]
-    if problems:
-        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+            lines.append(validate(read_object(row, path, number), _ScriptLine, str(path)))
+        except SetupError as error:
+            problems += [replace(problem, line=number) for problem in error.problems]
+    raise_any(problems)
     return lines
-
-
-def _no_reply(file: str, keys: str, found: list[int]) -> Problem:
-    """One problem for all lines that have the same keys that are not known, or are not JSON."""
-    times = f" ({len(found):,} lines)" if len(found) > 1 else ""
-    message = "unknown keys" if keys else "is not JSON"
-    message += f"{times}: `scripted:` holds model replies for tests; recorded verdicts of a judge "
-    message += "belong in {name: NAME, verdicts: FILE}"
-    return Problem(message, file, found[0], "", keys, ", ".join(_ScriptLine.model_fields))
 
 
 def importable_from(folder: Path) -> None:
@@ -171,67 +141,30 @@ def importable_from(folder: Path) -> None:
 
 def made_by(name: str, settings: BackendSettings) -> Backend:
     """The object that the factory `package.module:factory` makes. It is called with the settings
-    where it has a parameter of that name or one without a default.
+    where it has a parameter of that name.
 
     Raises SetupError where there is no such factory, where it fails, and where what it makes is
     no backend.
     """
-    spec = f"python:{name}"
-    factory = _factory(name, spec)
-    takes_settings = _takes_settings(factory)
-    if not takes_settings and settings.model_fields_set:
-        raise _problem(spec, f"{name} takes no settings")
     try:
-        made = factory(settings) if takes_settings else factory()
+        factory = resolve_name(name)
+        takes_settings = "settings" in inspect.signature(factory).parameters
+        if settings.model_fields_set and not takes_settings:
+            raise _problem(name, "has no parameter `settings`, and so takes no settings")
+        backend: Backend = factory(settings=settings) if takes_settings else factory()
     except SetupError:
         raise
-    except Exception as error:  # a factory is a program: whatever fails in it is its author's
-        raise _problem(spec, f"{name} failed: {type(error).__name__}: {error}") from error
-    return checked(made, spec)
-
-
-def checked(made: object, spec: str) -> Backend:
-    """The object, if it is a backend. Raises SetupError that says what it lacks."""
-    if missing := [m for m in BACKEND_METHODS if not callable(getattr(made, m, None))]:
-        message = f"is no backend: a {type(made).__name__} lacks {', '.join(missing)}"
-        raise _problem(spec, message, allowed=f"an object with {', '.join(BACKEND_METHODS)}")
-    backend = cast(Backend, made)
+    except Exception as error:  # a module and a factory are programs, in which anything may fail
+        raise _problem(name, f"failed: {type(error).__name__}: {error}") from error
+    if missing := [m for m in BACKEND_METHODS if not callable(getattr(backend, m, None))]:
+        message = f"makes no backend: a {type(backend).__name__} lacks {', '.join(missing)}"
+        raise _problem(name, message)
     try:
         canonical_json(dict(backend.describe()))
     except (TypeError, ValueError) as error:
-        raise _problem(spec, f"describe() must give plain values: {error}") from None
+        raise _problem(name, f"describe() must give plain values: {error}") from None
     return backend
 
 
-def _factory(name: str, spec: str) -> Callable[..., object]:
-    module_name, colon, attribute = name.partition(":")
-    if not (colon and module_name and attribute):
-        raise _problem(spec, "names no factory", allowed="python:package.module:factory")
-    try:
-        found: object = importlib.import_module(module_name)
-    except Exception as error:
-        message = f"the module {module_name} cannot be imported: {error}"
-        raise _problem(spec, message) from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise _problem(spec, f"the module {module_name} has no {attribute}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise _problem(spec, f"{attribute} cannot be called")
-    return found
-
-
-def _takes_settings(factory: Callable[..., object]) -> bool:
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except ValueError:  # a class written in C has none
-        return False
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return any(
-        p.name == "settings" or (p.default is p.empty and p.kind not in variadic)
-        for p in parameters
-    )
-
-
-def _problem(spec: str, message: str, allowed: str = "") -> SetupError:
-    return SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
+def _problem(name: str, message: str) -> SetupError:
+    return SetupError(Problem(message, field="backend", found=f"python:{name}"))

@@ -1,19 +1,19 @@
 """The common part of backends over a network: lazy pull, concurrency, retries, a clean end.
 
-Requests are pulled in the thread that iterates, one for every reply that leaves. The calls of a
+Requests are pulled in the thread that iterates, one for every reply that leaves, and a few ahead
+(a quarter of `concurrency`), so that a connection that comes free is used at once. The calls of a
 stream run on an event loop in a thread of their own, which works in notebooks too; that thread and
-its sockets live as long as the stream does. All of `Calls` but `put`, `get` and `end` runs on the
-loop; requests wait in `_ready` until the endpoint's Pace lets them start. `Transport` is what the
-streams of a backend share: when a call is lost, and what it came to.
+its sockets live as long as the stream does. `Transport` is what the streams of a backend share.
 
-A call that fails does so alone where the endpoint replies to others: once it has replied, fewer
-than MANY_IN_A_ROW calls have failed since, and, where tries ran out, it has replied to somebody
-since the first. Otherwise the endpoint is asked a few words in the same way. If it replies, the
-call failed; if it refuses them too, or says nothing for `down_for_s` (at once where it has never
-replied), the stream ends.
+A call keeps its place among the `concurrency` calls while it waits for another try, so an endpoint
+that limits or fails is asked less often. Every try passes a door, one at a time, where it waits as
+long as `RateLimiter` says.
 
-A few requests are pulled ahead of those that may be in flight (a quarter of `concurrency`), so
-that a connection that comes free is used at once and does not wait for the iterating thread.
+A call that fails does so alone where the endpoint replies to others: since its last try began or,
+where it was refused, to one of the last MANY_IN_A_ROW. Otherwise the endpoint is
+asked a few words in the same way, with the door shut. If it replies, the call failed;
+if it refuses them too, or says nothing for `down_for_s` (at once where it has never replied), the
+stream ends.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import math
 import random
 import re
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import RLock
-from weakref import WeakSet
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -44,24 +44,29 @@ from judgebench.models.chat import (
     failure_reason,
 )
 from judgebench.models.contract import Message, Reply, Request
-from judgebench.models.pace import Pace, clock
-from judgebench.models.settings import BackendSettings, Secrets
+from judgebench.models.secrets import Secrets
+from judgebench.models.settings import BackendSettings
 
-_CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
+# One try at one request, and the opening (and closing) of what such tries need.
+Attempt = Callable[[Request], Awaitable[Completion]]
+Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
+
+FEW_WORDS = (Message("user", "Reply with a short example."),)
+LIMITED_FOR_S = 3600.0
+MANY_IN_A_ROW = 10
 _LOG = logging.getLogger("judgebench.models")
-
-
-@dataclass(slots=True, eq=False)
-class Call:
-    """A request on its way. `faults` counts the failed tries that use up retries."""
-
-    request: Request
-    tokens: int
-    turn: asyncio.Future[None] | None = None
-    tries: int = 0
-    faults: int = 0
-    began: float = 0.0
-    first: float = 0.0  # when the first try began
+_CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English
+_JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
+_LONGEST_SLEEP_S = 0.05  # at the door: what other calls have used may shorten the wait
+_LONGEST_DEBT_S = 60.0  # for tokens used beyond those expected: limits look back one minute
+_TOLD_FROM_S = 30.0  # waits from here on are reported
+# Replies are handed over together: when a thread wakes another, they wait for each other, which
+# costs as much as all that is done with a reply.
+_TOGETHER_S = 0.01
+# A prompt from so many bytes on was cut off where it has fewer tokens for each byte than the other
+# prompts, by this factor. Bytes of any script have about as many; until others are known, 1/16.
+_LONG_PROMPT, _FEWER_TOKENS = 10_000, 4
+_RUN = re.compile(r"(.)\1{3,}", re.DOTALL)  # of one character, which takes few tokens
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -72,305 +77,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
-
-
-# One try at one request, and the opening (and closing) of what such tries need.
-Attempt = Callable[[Request], Awaitable[Completion]]
-Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
-
-FEW_WORDS = (Message("user", "Reply with a short example."),)
-_JOIN_S = 10.0  # an engine that blocks in a thread of its own is left to its time limit
-_LONGEST_SLEEP_S = 1.0
-# A prompt from so many bytes on was cut off where it has fewer tokens for each byte than the other
-# prompts, by this factor. Bytes of any script have about as many; until others are known, 1/16.
-_LONG_PROMPT, _FEWER_TOKENS = 10_000, 4
-_RUN = re.compile(r"(.)\1{3,}", re.DOTALL)  # of one character, which takes few tokens
-_NEWS_TOGETHER_S = 0.02
-_NEWS_WANTED_S = 0.002
-
-
-class Calls:
-    """Asks what is `put`, and gives what came back, as each finishes. Starts with the first."""
-
-    def __init__(self, opened: Opened, transport: Transport) -> None:
-        self._opened, self._transport = opened, transport
-        self._pace = transport.pace
-        self._finished: deque[Reply | BaseException | None] = deque()
-        self._news = threading.Event()
-        self._waking = False
-        self._ready: deque[Call] = deque()
-        self._hungry = False  # whether the loop has looked at `_ready` and found nothing
-        self._in_flight = 0
-        self._probe: asyncio.Future[bool] | None = None
-        self._draining = False
-        self._error: BaseException | None = None  # what ends the stream, once it is wound down
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._lock = threading.RLock()  # Ctrl-C may come while this thread holds it
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self.ended = False
-
-    def put(self, request: Request) -> None:
-        """Ask this one too."""
-        self._ready.append(Call(request, self._transport.expected_tokens(request)))
-        if self._thread is None:
-            self._begin()
-        elif self._hungry:
-            self._hungry = False
-            self._on_loop(self._start_ready)
-
-    def get(self, wait: bool) -> Reply | None:
-        """A reply that has come; None where none has, or at the end, where `ended` is true. Raises
-        what ended the stream."""
-        while not self._finished:
-            if not wait:
-                return None
-            self._news.wait()
-            self._news.clear()
-        outcome = self._finished.popleft()
-        if isinstance(outcome, BaseException):
-            raise outcome
-        self.ended = self.ended or outcome is None
-        return None if self.ended else outcome
-
-    def drain(self) -> None:
-        """Start no other call: the stream ends once those in flight have. For any thread."""
-        if self._thread is None:
-            self.end()
-        else:
-            self._on_loop(partial(self._drain, None))
-
-    def end(self) -> None:
-        """End all calls, and the thread. For any thread, any number of times."""
-        with self._lock:
-            self.ended = True
-            thread, self._thread = self._thread, None
-        self._finish(None)
-        if thread is not None:
-            self._on_loop(self._stop.set)
-            if thread is not threading.current_thread():  # which the garbage collector may use
-                thread.join(_JOIN_S)
-
-    def _begin(self) -> None:
-        with self._lock:
-            if self.ended:
-                return
-            self._loop = new_event_loop()
-            self._stop = asyncio.Event()
-            self._thread = threading.Thread(
-                target=self._run, args=(self._loop,), name="judgebench-transport", daemon=True
-            )
-            self._thread.start()
-
-    def _on_loop(self, act: Callable[[], object]) -> None:
-        assert self._loop is not None
-        try:
-            self._loop.call_soon_threadsafe(act)
-        except RuntimeError:  # the loop is closed: all has ended
-            return
-
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(self._live())
-
-    async def _live(self) -> None:
-        try:
-            async with self._opened() as attempt:
-                self._attempt = attempt
-                self._start_ready()
-                await self._stop.wait()
-                for task in self._tasks:
-                    task.cancel()
-                await asyncio.gather(*self._tasks, return_exceptions=True)
-        except BaseException as error:
-            self._draining = True
-            self._finish(error)
-
-    def _drain(self, error: BaseException | None) -> None:
-        """Start no other call, and end the stream, with this error, once those in flight have."""
-        if self._draining:
-            return
-        self._draining, self._error = True, error
-        if error is not None and self._in_flight:
-            longest = self._transport.settings.timeout_s
-            _LOG.warning(
-                "%s: no other call starts; %d in flight may end until %s (%s)",
-                self._transport.where, self._in_flight, clock(longest),
-                self._transport.secrets.scrubbed(str(error)),
-            )  # fmt: skip
-        self._start_ready()
-
-    def _finish(self, outcome: Reply | BaseException | None) -> None:
-        self._finished.append(outcome)
-        self._news.set()
-
-    def _start_ready(self) -> None:
-        """Start what is ready, as far as the endpoint takes it now."""
-        while not self.ended:
-            if self._draining:
-                if not self._in_flight:
-                    self._finish(self._error)
-                return
-            if not self._ready:
-                self._hungry = True
-                if not self._ready:  # looked at again: one may have come in between
-                    return
-            self._hungry = False
-            if self._probe is not None:
-                return
-            wait = self._pace.start(self._in_flight, self._ready[0].tokens)
-            if wait > 0:
-                self._look_again_in(wait)
-                return
-            self._in_flight += 1
-            self._start(self._ready.popleft())
-
-    def _look_again_in(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if seconds < math.inf:  # what another stream learns meanwhile may shorten it
-            seconds = min(seconds, _LONGEST_SLEEP_S)
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._start_ready)
-
-    def _tell_of_news(self) -> None:
-        """Wake whoever iterates: at once where nothing else is in flight, else after a moment,
-        for several replies together; a short one where calls could start that nobody has put.
-        Each waking makes two threads wait for each other, which costs as much as all that is
-        done with a reply."""
-        if not self._in_flight:
-            self._news.set()
-        elif not self._waking:
-            self._waking = True
-            wait = _NEWS_TOGETHER_S if self._ready else _NEWS_WANTED_S
-            asyncio.get_running_loop().call_later(wait, self._wake)
-
-    def _wake(self) -> None:
-        self._waking = False
-        self._news.set()
-
-    def _start(self, call: Call) -> None:
-        if call.turn is not None:
-            if not call.turn.done():
-                call.turn.set_result(None)
-            return
-        task = asyncio.get_running_loop().create_task(self._ask(call))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _ask(self, call: Call) -> None:
-        """Put the call's reply, or what ends the stream."""
-        try:
-            self._finished.append(self._transport.outcome(call, await self._completed(call)))
-            self._tell_of_news()
-        except SetupError as error:
-            # The foreign error underneath is dropped: it may hold the key.
-            about = partial(self._transport.about, call.request)
-            self._drain(SetupError([replace(p, message=about(p.message)) for p in error.problems]))
-        except Exception as error:
-            self._drain(error)
-
-    async def _completed(self, call: Call) -> Completion:
-        """The outcome of a call; `failed` where it fails alone. Raises what ends the stream."""
-        try:
-            return await self._retried(call)
-        except (SetupError, TransientError) as error:
-            fault = error
-        if not self._transport.fails_alone(call, fault):
-            was_down = await self._replies(call.request)
-            if was_down and isinstance(fault, TransientError):
-                call.faults = 0
-                return await self._completed(call)
-        return Completion("", "failed", error=failure_reason(fault))
-
-    async def _retried(self, call: Call) -> Completion:
-        """Try until an answer comes or the call is lost, which raises its last fault."""
-        if call.tries:
-            await self._turn(call)
-        try:
-            return await self._try(call)
-        except TransientError as error:
-            faults = [error]
-
-        async def again() -> Completion:
-            if faults:  # the try that brought us here
-                raise faults.pop()
-            await self._turn(call)
-            return await self._try(call)
-
-        return await self._retrying(partial(self._transport.is_lost, call))(again)
-
-    def _retrying(self, stop: Callable[[RetryCallState], bool]) -> AsyncRetrying:
-        retry = retry_if_exception_type(TransientError)
-        return AsyncRetrying(stop=stop, wait=self._transport.wait, retry=retry, reraise=True)
-
-    async def _turn(self, call: Call) -> None:
-        """Wait until the endpoint's pace lets the call start again."""
-        call.turn = asyncio.get_running_loop().create_future()
-        self._ready.append(call)
-        self._start_ready()
-        await call.turn
-
-    async def _replies(self, request: Request) -> bool:
-        """Ask the endpoint a few words in the way of this request, once for all calls that fail
-        meanwhile; no other call starts. Return whether it was down: it did not reply at first.
-        Raises SetupError where it refuses them, EndpointDown."""
-        if self._probe is None:
-            self._probe = asyncio.ensure_future(self._few_words(request))
-        try:
-            return await asyncio.shield(self._probe)
-        finally:
-            self._probe = None
-            asyncio.get_running_loop().call_soon(self._start_ready)
-
-    async def _few_words(self, request: Request) -> bool:
-        n_tries, transport = 0, self._transport
-
-        async def ask() -> None:
-            nonlocal n_tries
-            n_tries += 1
-            try:
-                await self._attempt(replace(request, messages=FEW_WORDS))
-            except TransientError as error:
-                if n_tries == 1 and not transport.never_replied:
-                    transport.tell_of_silence(str(error))
-                raise
-
-        try:
-            await self._retrying(transport.is_down)(ask)
-        except TransientError as error:
-            raise transport.down(request, error) from None
-        transport.replied()
-        if n_tries > 1:
-            _LOG.warning("%s answers again", transport.where)
-        return n_tries > 1
-
-    async def _try(self, call: Call) -> Completion:
-        call.tries += 1
-        call.began = time.monotonic()
-        call.first = call.first or call.began
-        try:
-            done = await self._attempt(call.request)
-        except RateLimitedError:
-            self._pace.limited(call.began, self._in_flight)
-            raise
-        except TransientError:
-            call.faults += 1
-            raise
-        else:
-            used = done.usage.prompt_tokens, done.usage.completion_tokens
-            tokens = None if None in used else sum(n or 0 for n in used)
-            self._pace.answered(call.tokens, tokens)
-            self._transport.replied()
-            return done
-        finally:
-            self._in_flight -= 1
-            # Not before this task sleeps: it may be about to say that no call is to start.
-            asyncio.get_running_loop().call_soon(self._start_ready)
-
-
-_AHEAD = 4  # one request in so many may be pulled ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,16 +92,78 @@ class Waits:
     longest_asked: float | None = None
 
     def __call__(self, state: RetryCallState) -> float:
-        error = _fault(state)
-        asked = error.after if isinstance(error, TransientError) else None
-        longest = self.longest if asked is None else self.longest_asked or self.longest
-        wait = self.first * 2.0 ** min(state.attempt_number - 1, 64) if asked is None else asked
-        return min(wait + random.uniform(0, self.first), longest)
+        seconds, longest = _fault(state).after, self.longest_asked or self.longest
+        if seconds is None:
+            seconds, longest = self.first * 2.0 ** min(state.attempt_number - 1, 64), self.longest
+        return min(seconds + random.uniform(0, self.first), longest)
 
 
 DEFAULT_WAITS = Waits(longest_asked=600.0)
-LIMITED_FOR_S = 3600.0
-MANY_IN_A_ROW = 10
+
+
+def _fault(state: RetryCallState) -> TransientError:
+    """The fault of a try that is made again after no other."""
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, TransientError)
+    return error
+
+
+class RateLimiter:
+    """The times at which calls to one endpoint may start: as the limits of `settings` allow, and
+    not while the endpoint asked to wait. For any thread."""
+
+    def __init__(self, where: str, settings: BackendSettings) -> None:
+        self._where, self._settings = where, settings
+        self._lock = threading.Lock()
+        self._paused_until = 0.0
+        self._next_request = 0.0  # by requests_per_minute
+        self._next_tokens = 0.0  # by tokens_per_minute
+        self._told_until = 0.0
+
+    def start(self, n_tokens: int) -> float:
+        """Seconds until a call of so many tokens may start; at 0, it is counted as started."""
+        with self._lock:
+            now = monotonic()
+            wait = max(self._paused_until, self._next_request, self._next_tokens) - now
+            if wait > 0:
+                return wait
+            latest = now - _LONGEST_SLEEP_S  # what was slept too long is made up for
+            if requests := self._settings.requests_per_minute:
+                self._next_request = max(self._next_request, latest) + 60 / requests
+            if tokens := self._settings.tokens_per_minute:
+                self._next_tokens = max(self._next_tokens, latest) + n_tokens * 60 / tokens
+            return 0.0
+
+    def answered(self, n_expected: int, n_tokens: int) -> None:
+        """A call has used `n_tokens` of both kinds, where `n_expected` were counted."""
+        if limit := self._settings.tokens_per_minute:
+            with self._lock:
+                corrected = self._next_tokens + (n_tokens - n_expected) * 60 / limit
+                latest = max(self._next_tokens, monotonic() + _LONGEST_DEBT_S)
+                self._next_tokens = min(corrected, latest)
+
+    def pause(self, seconds: float) -> None:
+        """No call starts for so long."""
+        with self._lock:
+            self._paused_until = max(self._paused_until, monotonic() + seconds)
+
+    def report(self, seconds: float, reason: str) -> None:
+        """Report a long wait, unless one that ends about then was reported."""
+        until = monotonic() + seconds
+        if seconds >= _TOLD_FROM_S and until >= self._told_until + _TOLD_FROM_S:
+            self._told_until = until
+            _LOG.warning("%s: waiting for %.0f s (%s)", self._where, seconds, reason)
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A request on its way. `n_faults` counts the failed tries that use up retries."""
+
+    request: Request
+    n_tokens: int
+    n_tries: int = 0
+    n_faults: int = 0
+    began: float = 0.0  # its last try
 
 
 class Transport:
@@ -414,66 +182,64 @@ class Transport:
     ) -> None:
         self.settings, self.where = settings, where
         self.secrets = Secrets(settings.api_key_env)
-        self.pace = Pace(where, settings)
-        self._last_reply, self._n_failed = -math.inf, 0  # calls that failed since
+        self.limiter = RateLimiter(where, settings)
+        self.last_reply, self._n_failed = -math.inf, 0  # calls that failed since
+        self.came_back = -math.inf  # when the endpoint last did, after a silence
         self._prompt_bytes, self._prompt_tokens = 16, 1
         self._waits, self._limited_for_s = waits, limited_for_s
-        self._streams: WeakSet[Stream] = WeakSet()
-        self._lock = RLock()  # Ctrl-C may come while this thread holds it
+        self.streams: set[_Stream] = set()  # that are open
 
-    def stream(self, opened: Opened, requests: Iterable[Request]) -> Stream:
-        """One reply a request, as each finishes; see Stream."""
+    def stream(self, opened: Opened, requests: Iterable[Request]) -> Iterator[Reply]:
+        """One reply a request, each as it finishes.
+
+        Iterating raises SetupError where no request can succeed, and EndpointDown, after the
+        replies of all calls in flight. It is for one thread; closing the iterator, or losing it,
+        ends all work in flight.
+        """
         self.secrets.read()  # the environment may have changed since
-        bound = self.settings.concurrency + self.settings.concurrency // _AHEAD
-        stream = Stream(Calls(opened, self), requests, bound)
-        with self._lock:
-            self._streams.add(stream)
-        return stream
-
-    def reply(self, request: Request, done: Completion) -> Reply:
-        """The reply of a call that was made elsewhere, so without a latency."""
-        return replace(self.outcome(Call(request, 0, tries=1), done), latency=0.0)
+        stream = _Stream(opened, self)
+        self.streams.add(stream)
+        return stream.replies(requests)
 
     def drain(self) -> None:
         """Start no other call: every stream ends once its calls in flight have. For any thread."""
-        for stream in self._open_streams():
+        for stream in list(self.streams):
             stream.drain()
 
     def close(self) -> None:
-        """End every stream that is still open, from whatever thread; see `Stream.close`."""
-        for stream in self._open_streams():
-            stream.close()
+        """End all calls: whoever iterates, in whatever thread, gets no more replies, and no wait.
+        For any thread, any number of times."""
+        for stream in list(self.streams):
+            stream.end()
 
-    def _open_streams(self) -> list[Stream]:
-        with self._lock:
-            return list(self._streams)
+    def reply(self, request: Request, done: Completion) -> Reply:
+        """The reply of a call that was made elsewhere, so without a latency."""
+        return replace(self.outcome(_Call(request, 0, n_tries=1), done), latency=0.0)
 
-    def expected_tokens(self, request: Request) -> int:
-        """The tokens that a request may cost: its characters over 4, and the bound of its reply."""
-        if self.settings.tokens_per_minute is None:
-            return 0
+    def call(self, request: Request) -> _Call:
+        """The call of a request, with the tokens that it may cost: its characters over 4, and the
+        bound of its reply."""
         characters = sum(len(message.content) for message in request.messages)
         reply = request.max_tokens + self.settings.thinking_budget
-        return characters // _CHARACTERS_A_TOKEN + reply
+        return _Call(request, characters // _CHARACTERS_A_TOKEN + reply)
 
-    def outcome(self, call: Call, done: Completion) -> Reply:
+    def outcome(self, call: _Call, done: Completion) -> Reply:
         """The reply of one call, tied to its request."""
-        price, usage = self.settings.price, done.usage
-        if usage.calls != call.tries:
-            usage = replace(usage, calls=call.tries)
+        price, scrubbed = self.settings.price, self.secrets.scrubbed
+        usage = replace(done.usage, calls=call.n_tries)
         if cut_off := self._cut_off(call.request, usage.prompt_tokens):
             done = Completion("", "too_long", cost=done.cost, error=cut_off, model=done.model)
         return Reply(
             key=call.request.key,
-            text=self.secrets.scrubbed(done.text),
+            text=scrubbed(done.text),
             finish=done.finish,
             usage=usage,
             cost=price.cost(usage) if price else done.cost,
-            latency=time.monotonic() - call.began,
-            error=self.secrets.scrubbed(done.error),
+            latency=monotonic() - call.began,
+            error=scrubbed(done.error),
             log_probabilities=done.log_probabilities,
             model=self.secrets.scrubbed_name(done.model),
-            reasoning=self.secrets.scrubbed(done.reasoning),
+            reasoning=scrubbed(done.reasoning),
         )
 
     def _cut_off(self, request: Request, tokens: int | None) -> str:
@@ -492,125 +258,293 @@ class Transport:
         self._prompt_tokens += tokens
         return ""
 
-    def replied(self) -> None:
-        """The endpoint has replied to a call."""
-        self._last_reply, self._n_failed = time.monotonic(), 0
+    @property
+    def never_replied(self) -> bool:
+        """Return whether nothing was ever answered."""
+        return self.last_reply == -math.inf
 
-    def fails_alone(self, call: Call, fault: SetupError | TransientError) -> bool:
+    def answered(self, call: _Call, done: Completion) -> None:
+        """A try at this call had a reply."""
+        self.replied()
+        n_tokens = (done.usage.prompt_tokens or 0) + (done.usage.completion_tokens or 0)
+        self.limiter.answered(call.n_tokens, n_tokens or call.n_tokens)
+
+    def replied(self) -> None:
+        """The endpoint has replied."""
+        self.last_reply, self._n_failed = monotonic(), 0
+
+    def fails_alone(self, call: _Call, fault: SetupError | TransientError) -> bool:
         """Count a call that failed; whether the endpoint is known to reply to others."""
         self._n_failed += 1
-        since = call.first if isinstance(fault, TransientError) else 0.0
-        return self._last_reply > since and self._n_failed < MANY_IN_A_ROW
+        if isinstance(fault, TransientError):
+            return self.last_reply > call.began
+        return not self.never_replied and self._n_failed < MANY_IN_A_ROW
 
-    def is_lost(self, call: Call, state: RetryCallState) -> bool:
+    def answers_again(self) -> None:
+        """The endpoint has replied after a silence."""
+        self.came_back = monotonic()
+        _LOG.warning("%s answers again", self.where)
+
+    def is_lost(self, call: _Call, state: RetryCallState) -> bool:
         """Return whether a call that failed is not to be tried again. Where there never was a
         server, its address is most often wrong."""
-        if isinstance(_fault(state), RateLimitedError):
-            return time.monotonic() - call.first > self._limited_for_s
-        absent = isinstance(_fault(state), UnreachableError) and self.never_replied
-        return absent or call.faults > self.settings.max_retries
+        fault = _fault(state)
+        if isinstance(fault, RateLimitedError):
+            return (state.seconds_since_start or 0) > self._limited_for_s
+        absent = isinstance(fault, UnreachableError) and self.never_replied
+        return absent or call.n_faults > self.settings.max_retries
 
     def is_down(self, state: RetryCallState) -> bool:
         """Return whether an endpoint that is silent is no longer asked a few words."""
         return self.never_replied or (state.seconds_since_start or 0) >= self.settings.down_for_s
 
-    @property
-    def never_replied(self) -> bool:
-        """Return whether nothing was ever answered."""
-        return self._last_reply == -math.inf
-
-    def about(self, request: Request, said: str) -> str:
-        """The message without secrets, and the item that was asked about."""
-        scrubbed = self.secrets.scrubbed(said)
-        return f"{scrubbed} (asked about {request.item})" if request.item else scrubbed
-
-    def tell_of_silence(self, said: str) -> None:
-        """Report that the endpoint does not reply."""
-        _LOG.warning(
-            "%s replies to nobody (%s): no call is sent until it replies to a few words; its judge "
-            "stops if that takes more than %g s",
-            self.where, self.secrets.scrubbed(said), self.settings.down_for_s,
-        )  # fmt: skip
-
-    def down(self, request: Request, fault: TransientError) -> EndpointDown:
-        """The error of an endpoint that has replied to nobody for too long."""
-        said = self.about(request, str(fault))
-        if self.never_replied:
-            return EndpointDown(said)
-        return EndpointDown(
-            f"{self.where} has answered nothing for {self.settings.down_for_s:g} s; what it did "
-            f"not answer is asked when the run is started again: {said}"
-        )
-
     def wait(self, state: RetryCallState) -> float:
         """Seconds until a call may be tried again. Where the endpoint asked for them, no other
         call starts before that either."""
-        seconds, error = self._waits(state), _fault(state)
-        asked = isinstance(error, TransientError) and error.after is not None
-        if asked:
-            self.pace.pause(seconds)
-        if asked or isinstance(error, RateLimitedError):
-            self.pace.tell(seconds, self.secrets.scrubbed(str(error)), always=asked)
+        seconds, fault = self._waits(state), _fault(state)
+        if fault.after is not None:
+            self.limiter.pause(min(seconds, fault.after))  # the jitter is for the calls it stopped
+        self.limiter.report(seconds, self.secrets.scrubbed(str(fault)))
         return seconds
+
+    def about(self, request: Request, message: str) -> str:
+        """The message without secrets, and the item that was asked about."""
+        scrubbed = self.secrets.scrubbed(message)
+        return f"{scrubbed} (asked about {request.item})" if request.item else scrubbed
+
+    def report_silence(self, state: RetryCallState) -> None:
+        """Report once that the endpoint does not reply to a few words."""
+        if state.attempt_number == 1:
+            _LOG.warning(
+                "%s replies to nobody (%s): no call is sent until it replies to a few words; its "
+                "judge stops if that takes more than %g s",
+                self.where, self.secrets.scrubbed(str(_fault(state))), self.settings.down_for_s,
+            )  # fmt: skip
+
+    def down(self, request: Request, fault: TransientError) -> EndpointDown:
+        """The error of an endpoint that has replied to nobody for too long."""
+        message = self.about(request, str(fault))
+        if self.never_replied:
+            return EndpointDown(message)
+        return EndpointDown(
+            f"{self.where} has answered nothing for {self.settings.down_for_s:g} s; what it did "
+            f"not answer is asked when the run is started again: {message}"
+        )
 
 
 def _n_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _fault(state: RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome else None
+class _Stream:
+    """The calls of one stream. All but `replies`, `drain` and `end` runs on the loop."""
 
+    def __init__(self, opened: Opened, transport: Transport) -> None:
+        self._opened, self._transport = opened, transport
+        self._n_allowed = transport.settings.concurrency
+        self._ready: deque[Request] = deque()
+        self._is_hungry = False  # whether a call could start, and nothing was ready
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._door = asyncio.Lock()
+        self._finished: list[Reply] = []
+        self._outbox: SimpleQueue[Reply | BaseException | None] = SimpleQueue()
+        self._draining, self._stopped = asyncio.Event(), asyncio.Event()
+        self._error: BaseException | None = None  # what ends the stream, once it is wound down
+        self._thread: threading.Thread | None = None
+        self._is_ended = False
 
-class Stream(Iterator[Reply]):
-    """Replies, each as it finishes. No more than `bound` requests are held at a time.
-
-    Iterating raises SetupError where no request can succeed, and EndpointDown, after the replies
-    of all calls in flight. It is for one thread; `drain` and `close` are for any.
-    """
-
-    def __init__(self, calls: Calls, requests: Iterable[Request], bound: int) -> None:
-        self._calls = calls
-        self._source = iter(requests)
-        self._bound = bound
-        self._more = True
-        self._held = 0
-
-    def __next__(self) -> Reply:
+    def replies(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """See `Transport.stream`. No more requests are pulled than may be in flight, and a few."""
+        source, n_pulled = iter(requests), 0
+        bound = self._n_allowed + self._n_allowed // 4
         try:
-            reply = self._next()
-        except BaseException:
-            self.close()
-            raise
-        if reply is None:
-            self.close()
-            raise StopIteration
-        return reply
-
-    def _next(self) -> Reply | None:
-        """The next reply; None at the end, or when the stream has been closed."""
-        while not self._calls.ended and (self._more or self._held):
-            if self._more and self._held < self._bound:
-                request = next(self._source, None)
-                self._more = request is not None
+            while not self._is_ended:
+                request = next(source, None) if n_pulled < bound else None
                 if request is not None:
-                    self._held += 1
-                    self._calls.put(request)
-            room = self._more and self._held < self._bound
-            reply = self._calls.get(wait=self._held > 0 and not room)
-            if reply is not None:
-                self._held -= 1
-                return reply
-        return None
+                    n_pulled += 1
+                    self._put(request)
+                elif not n_pulled:
+                    return
+                with suppress(Empty):
+                    outcome = self._outbox.get(block=request is None)
+                    if outcome is None:
+                        return
+                    if isinstance(outcome, BaseException):
+                        raise outcome
+                    n_pulled -= 1
+                    yield outcome
+        finally:
+            self.end()
 
     def drain(self) -> None:
-        """Start no other call; the replies of those in flight still come. At any time."""
-        self._calls.drain()
+        """Start no other call: the stream ends once those in flight have."""
+        if self._thread is None:
+            self.end()
+        else:
+            self._on_loop(self._drain)
 
-    def close(self) -> None:
-        """End all work in flight, and the stream: whoever iterates, in whatever thread, gets no
-        more replies, and a StopIteration without any wait. May be called twice, at any time."""
-        self._calls.end()
+    def end(self) -> None:
+        """End all calls, and the thread."""
+        self._is_ended = True
+        self._transport.streams.discard(self)
+        self._outbox.put(None)
+        if self._thread is not None:
+            self._on_loop(self._stopped.set)
+            if self._thread is not threading.current_thread():  # the garbage collector may use it
+                self._thread.join(_JOIN_S)
 
-    def __del__(self) -> None:
-        self._calls.end()
+    def _put(self, request: Request) -> None:
+        self._ready.append(request)
+        if self._thread is None:
+            self._loop = new_event_loop()
+            thread = threading.Thread(target=self._run, name="judgebench-transport", daemon=True)
+            thread.start()
+            self._thread = thread
+        elif self._is_hungry:
+            self._is_hungry = False
+            self._on_loop(self._start_ready)
+
+    def _on_loop(self, act: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: all has ended
+            self._loop.call_soon_threadsafe(act)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        try:
+            async with self._opened() as self._attempt:
+                self._start_ready()
+                await self._stopped.wait()
+                for task in self._tasks:
+                    task.cancel()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+        except BaseException as error:
+            self._outbox.put(error)
+
+    def _start_ready(self) -> None:
+        """Start what is ready; hand over all that has finished where nothing is in flight."""
+        while len(self._tasks) < self._n_allowed and not self._draining.is_set():
+            self._is_hungry = True  # before looking: what is put from now on wakes this again
+            if not self._ready:
+                break
+            self._is_hungry = False
+            task = self._loop.create_task(self._ask(self._transport.call(self._ready.popleft())))
+            self._tasks.add(task)
+            task.add_done_callback(self._end_task)
+        if not self._tasks:
+            self._hand_over()
+            if self._draining.is_set():
+                self._outbox.put(self._error)
+
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._start_ready()
+
+    def _hand_over(self) -> None:
+        for reply in self._finished:
+            self._outbox.put(reply)
+        self._finished.clear()
+
+    def _drain(self, error: BaseException | None = None) -> None:
+        """Start no other call, and end the stream, with this error, once those in flight have."""
+        if self._draining.is_set():
+            return
+        self._draining.set()
+        self._error = error
+        if (n_others := len(self._tasks) - 1) > 0 and error is not None:
+            _LOG.warning(
+                "%s: no other call starts; %d may end (%s)",
+                self._transport.where, n_others, self._transport.secrets.scrubbed(str(error)),
+            )  # fmt: skip
+        self._start_ready()
+
+    def _check_draining(self) -> None:
+        if self._draining.is_set():
+            raise asyncio.CancelledError
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, unless the stream is drained: what waits is then dropped."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._draining.wait(), seconds)
+        self._check_draining()
+
+    async def _ask(self, call: _Call) -> None:
+        """Put the call's reply, or what ends the stream."""
+        transport = self._transport
+        try:
+            self._finished.append(transport.outcome(call, await self._completed(call)))
+            if len(self._finished) == 1:
+                self._loop.call_later(_TOGETHER_S, self._hand_over)
+        except SetupError as error:
+            # The foreign error underneath is dropped: it may hold the key.
+            about = partial(transport.about, call.request)
+            self._drain(SetupError([replace(p, message=about(p.message)) for p in error.problems]))
+        except Exception as error:
+            self._drain(error)
+
+    async def _completed(self, call: _Call) -> Completion:
+        """The outcome of a call; `failed` where it fails alone. Raises what ends the stream."""
+        try:
+            return await self._retried(call)
+        except (SetupError, TransientError) as error:
+            fault = error
+        if not self._transport.fails_alone(call, fault):
+            await self._check_endpoint(call)
+        if isinstance(fault, TransientError) and self._transport.came_back > call.began:
+            call.n_faults = 0
+            return await self._completed(call)
+        return Completion("", "failed", error=failure_reason(fault))
+
+    async def _retried(self, call: _Call) -> Completion:
+        """Try until an answer comes or the call is lost, which raises its last fault."""
+        try:  # without tenacity, which takes longer than all else that is done with a reply
+            return await self._try(call)
+        except TransientError as error:
+            faults = [error]
+
+        async def again() -> Completion:
+            if faults:  # the try that brought us here
+                raise faults.pop()
+            return await self._try(call)
+
+        return await self._retrying(partial(self._transport.is_lost, call))(again)
+
+    def _retrying(self, stop: Callable[[RetryCallState], bool], **hooks: Any) -> AsyncRetrying:
+        retry = retry_if_exception_type(TransientError)
+        wait = self._transport.wait
+        return AsyncRetrying(self._sleep, stop=stop, wait=wait, retry=retry, reraise=True, **hooks)
+
+    async def _try(self, call: _Call) -> Completion:
+        async with self._door:
+            while (wait := self._transport.limiter.start(call.n_tokens)) > 0:
+                await self._sleep(min(wait, _LONGEST_SLEEP_S))
+            self._check_draining()
+        call.n_tries += 1
+        call.began = monotonic()
+        try:
+            done = await self._attempt(call.request)
+        except TransientError as error:
+            call.n_faults += not isinstance(error, RateLimitedError)
+            raise
+        self._transport.answered(call, done)
+        return done
+
+    async def _check_endpoint(self, call: _Call) -> None:
+        """Ask the endpoint a few words in the way of this call, unless it has replied to anything
+        since its last try began. Raises SetupError where it refuses them, EndpointDown."""
+        async with self._door:
+            self._check_draining()
+            if self._transport.last_reply > call.began:
+                return
+            retrying = self._retrying(
+                self._transport.is_down, before_sleep=self._transport.report_silence
+            )
+            try:
+                await retrying(self._attempt, replace(call.request, messages=FEW_WORDS))
+            except TransientError as error:
+                raise self._transport.down(call.request, error) from None
+            self._transport.replied()
+            if retrying.statistics["attempt_number"] > 1:
+                self._transport.answers_again()

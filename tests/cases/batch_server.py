@@ -32,7 +32,6 @@ class BatchServer(Loopback):
         self._reply, self._fates = reply, fates
         self.created: dict[str, list[dict[str, Any]]] = {}
         self.failed_as_a_whole = ""
-        self.status_of_singles = 200
         self.complaint = "on purpose"
         self.ready = True
         self.paid = Counter[str]()
@@ -57,8 +56,6 @@ class BatchServer(Loopback):
             body = await request.json()
             self.bodies.append(body)
             self.paid[last_text(body)] += 1
-            if self.status_of_singles != 200:
-                return web.json_response({}, status=self.status_of_singles)
             return web.json_response(shape(self._reply(body)))
 
         return serve
