@@ -13,7 +13,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener, getproxie
 
 from judgebench.errors import Problem, SetupError
 from judgebench.models import kind_of
-from judgebench.models.checkpoint import WEIGHTS, cache_folder, is_fetchable
+from judgebench.models.checkpoint import WEIGHTS, cache_folder
 from judgebench.models.settings import BackendSettings
 
 _ALLOWED = (
@@ -33,7 +33,7 @@ def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
     if url.startswith(("http://", "https://")):
         return hosts_at(url)
     kind = kind_of(backend)
-    if kind.weights == "any" or (kind.weights and is_fetchable(model)):
+    if kind.weights == "any" or (kind.weights and model in WEIGHTS):
         return weights_hosts(model)
     return [f"the provider of {backend}"] if kind.remote else []
 

@@ -68,6 +68,10 @@ class Place:
     written: bytes
     options: Sequence[str]
 
+    def ids_before(self, written: Sequence[Token]) -> list[int | None]:
+        """The ids of the reply's tokens, as they would be here; `written` are those it has."""
+        return [token.id for token in (*written[: self.at], *self.branch)]
+
     def grammar(self) -> str | None:
         """The grammar of what an engine may write here, where it is asked anew, if options are
         written without needless escapes; None where they were not, or a character is half

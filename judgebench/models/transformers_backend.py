@@ -21,31 +21,19 @@ from typing import Any
 
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.models.checkpoint import (
-    WEIGHTS,
     ChatEncoder,
     check_base,
     enforces_schema,
-    fetch,
     identify,
     identify_adapter,
     load,
+    local_path,
     too_long,
     with_adapter,
 )
 from judgebench.models.contract import Draws, Reply, Request, Weigher
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weighing import (
-    Branch,
-    Floats,
-    LabelScorer,
-    Prefix,
-    TokenWeigher,
-    TreeReader,
-    passes_of,
-    plain_log_p,
-    reach_of,
-    rounding,
-)
+from judgebench.models.weighing import Floats, LabelScorer, Text, TextReader, TokenWeigher
 from judgebench.records import Usage
 
 _UNBOUNDED = 1 << 30
@@ -68,8 +56,7 @@ class TransformersBackend:
     """
 
     def __init__(self, model: str, settings: BackendSettings, adapter: Path | None = None) -> None:
-        model, enforced = os.path.expanduser(model), enforces_schema(settings)
-        model = str(fetch(model)) if model in WEIGHTS else model
+        model, enforced = local_path(model), enforces_schema(settings)
         torch, base = _import_torch(), identify(model)
         if adapter:
             check_base(adapter, base)
@@ -118,7 +105,7 @@ class TransformersBackend:
     def weigher(self) -> Weigher:
         """Loads the model."""
         engine = self._engine = self._engine or self._load()
-        return TokenWeigher(engine.encode, engine, engine.hung)
+        return TokenWeigher(engine.encode, engine)
 
     def _load(self) -> _LoadedModel:
         import torch
@@ -157,7 +144,7 @@ class _LoadedModel:
         self._compiled = lru_cache(maxsize=16)(self._compile)
         self.encode = ChatEncoder(self._tokenizer, model)
         self._scorer: LabelScorer | None = None
-        self._tree_reach: int | None = None
+        self._reader: TextReader | None = None
         config = self._model.config.get_text_config()
         self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
 
@@ -194,49 +181,26 @@ class _LoadedModel:
 
     def weigh(self, request: Request) -> Reply:
         """The likeliest labels and the log-probabilities of all; nothing is generated."""
-        self._scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
         with _inference():
-            return self._scorer.reply(request)
+            scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
+            self._scorer = scorer
+            return scorer.reply(request)
 
     @property
     def window(self) -> int:
         """The most tokens that one pass reads."""
         return self.context
 
-    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
-        """By a plain pass for each text."""
+    def log_p(self, groups: Sequence[Sequence[Text]]) -> Sequence[Sequence[Floats]]:
         with _inference():
-            return [plain_log_p(self._model, ids, start) for ids, start in texts]
+            reader = self._reader = self._reader or TextReader(self._model)
+            return [reader.read(texts) for texts in groups]
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
         """All computed together, from one seed."""
         how = {"num_return_sequences": draws.count, **_decoding(draws)}
         drawn = self._generated([list(prompt)], draws.max_tokens, draws.seed, **how)
         return [list(takewhile(lambda t: t not in self._ends, one)) for one in drawn]
-
-    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
-        """A pass over each text with all its branches, if a first one says what plain passes say
-        and the model takes the mask of a tree; else a pass for each branch."""
-        longest = max(b.place + len(b.tokens) for _, branches in texts for b in branches)
-        if self._tree_reach is None:
-            self._tree_reach = self._checked(*texts[0])
-        if longest > self._tree_reach:
-            return passes_of(self, texts)
-        reader = TreeReader(self._model, Prefix([], []))  # what texts begin with is read once
-        with _inference():
-            return [reader.hung(text, branches) for text, branches in texts]
-
-    def _checked(self, text: Sequence[int], branches: Sequence[Branch]) -> int:
-        """The length that the texts of trees may have; 0 where the model cannot read any."""
-        some = [branches[0], branches[len(branches) // 2], branches[-1]]
-        try:
-            reach = reach_of(self._model)
-        except SetupError:
-            return 0
-        with _inference():
-            found = TreeReader(self._model, Prefix([], [])).hung(text, some)
-        apart = abs(found - passes_of(self, [(text, some)])[0]).max()
-        return reach if apart <= rounding(self._model) else 0
 
     def _processors(self, request: Request) -> Any:
         """The masks of the logits, as transformers' list of processors."""
