@@ -61,19 +61,20 @@ class Encoder:
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """One vector per text, float32, (texts, width), of length 1: the mean over its tokens.
 
-        The tail of a text that is too long is cut. The mean is that of Reimers and Gurevych (2019),
-        Sentence-BERT, section 3.
+        A text that is longer than the encoder takes is read in windows. The mean is that of Reimers
+        and Gurevych (2019), Sentence-BERT, section 3.
         """
         import numpy as np
         import torch
 
-        vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
-        for places, inputs in self.batches(texts):
+        sums = np.zeros((len(texts), self.model.config.hidden_size), dtype=np.float32)
+        for places, inputs in self.batches(texts, in_windows=True):
             with torch.inference_mode():
                 hidden = self.model(**inputs).last_hidden_state
-                means = mean_over(hidden, inputs["attention_mask"])
-                vectors[places] = torch.nn.functional.normalize(means, dim=-1).float().cpu().numpy()
-        return vectors
+                weights = inputs["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+                np.add.at(sums, places, (hidden * weights).sum(dim=1).float().cpu().numpy())
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        return sums / np.maximum(lengths, np.finfo(np.float32).tiny)
 
     def tokens(self, texts: Sequence[str], layers: Sequence[int]) -> Sequence[Tokens]:
         """The tokens of each text with their states in these layers, counted from 1; layer 0 holds
@@ -102,15 +103,27 @@ class Encoder:
         ids = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
         return [one for one in ids if one is not None]
 
-    def batches(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], Any]]:
+    def batches(
+        self, texts: Sequence[Any], *, in_windows: bool = False
+    ) -> Iterator[tuple[list[int], Any]]:
         """The inputs of the texts, or of pairs of them, in padded batches with their places. Where
-        no token pads, each is a batch of its own."""
+        no token pads, each is a batch of its own. The tail of a text that is too long is cut, or
+        comes `in_windows` at the same place."""
         size = 1 if self.tokenizer.pad_token_id is None else _BATCH
         for places in by_length([len("".join(text)) for text in texts], size):
-            yield places, self.tokenizer(
+            inputs = self.tokenizer(
                 [texts[i] for i in places], padding=size > 1, truncation=True,
                 max_length=self.max_tokens, return_tensors="pt",
+                return_overflowing_tokens=in_windows,
             ).to(self.device)  # fmt: skip
+            if not in_windows:
+                yield places, inputs
+                continue
+            rows = inputs.pop("overflow_to_sample_mapping").tolist()
+            for start in range(0, len(rows), size):
+                part = slice(start, start + size)
+                window = {name: values[part] for name, values in inputs.items()}
+                yield [places[row] for row in rows[part]], window
 
 
 def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:

@@ -76,7 +76,7 @@ class Place:
         """The grammar of what an engine may write here, where it is asked anew, if options are
         written without needless escapes; None where they were not, or a character is half
         written."""
-        whole = [self.lead + as_bytes(json.dumps(o, ensure_ascii=False)) for o in self.options]
+        whole = [self.lead + _spellings(option)[0] for option in self.options]
         if not all(text.startswith(self.written) for text in whole):
             return None
         try:
@@ -305,34 +305,18 @@ def values(text: str) -> dict[str, Value | None] | None:
 
 def begins(value: bytes, option: str) -> bool:
     """Return whether `value` begins the JSON string of `option`, or is all of it and more."""
-    if value[:1] != b'"':
-        return False
-    at = 1
-    for char in option:
-        if at >= len(value):
-            return True
-        form = next((form for form in _forms(char) if value.startswith(form, at)), None)
-        if form is None:
-            return any(form.startswith(value[at:]) for form in _forms(char))
-        at += len(form)
-    return at >= len(value) or _ENDED.fullmatch(value, at) is not None
+    for spelling in _spellings(option):
+        if spelling.startswith(value):
+            return value != b""
+        if value.startswith(spelling):
+            return _ENDED.fullmatch(value, len(spelling) - 1) is not None
+    return False
 
 
 @lru_cache(maxsize=4096)
-def _forms(char: str) -> tuple[bytes, ...]:
-    """The ways to write a character in a JSON string (RFC 8259, section 7). None of them begins
-    another, so the first that fits is the one."""
-    units = char.encode("utf-16-be", "surrogatepass")
-    escaped = "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
-    forms = [escaped, re.sub("[a-f]", lambda hex_: hex_[0].upper(), escaped)]
-    if char in _SHORT:
-        forms.append("\\" + _SHORT[char])
-    if char not in '"\\' and char >= " ":
-        forms.append(char)
-    return tuple(map(as_bytes, forms))
-
-
-_SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+def _spellings(option: str) -> tuple[bytes, ...]:
+    """The JSON string of a label, with letters beyond ASCII as they are and escaped."""
+    return tuple(as_bytes(json.dumps(option, ensure_ascii=escaped)) for escaped in (False, True))
 
 
 def grammar(rests: Sequence[str]) -> str:
