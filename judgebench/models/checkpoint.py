@@ -90,6 +90,7 @@ WEIGHTS: Mapping[str, Weights] = {
     ]
 }  # fmt: skip
 
+
 def cache_folder() -> Path:
     """`$JUDGEBENCH_CACHE`, else `judgebench` in `$XDG_CACHE_HOME` or in `~/.cache`."""
     if own := os.environ.get("JUDGEBENCH_CACHE"):
@@ -334,7 +335,9 @@ class ChatEncoder:
         find them."""
         read = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         places = zip(read["input_ids"], read["offset_mapping"], strict=True)
-        return [(start, end) for id_, (start, end) in places if id_ in self._control and start < end]
+        return [
+            (start, end) for id_, (start, end) in places if id_ in self._control and start < end
+        ]
 
     def _applied(self, messages: Sequence[Message], **how: bool) -> Any:
         turns = [{"role": m.role, "content": self.disarmed(m.content)} for m in messages]

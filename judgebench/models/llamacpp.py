@@ -29,7 +29,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -38,8 +38,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 from judgebench.models.chat import (
@@ -53,10 +51,9 @@ from judgebench.models.chat import (
     read_chat,
 )
 from judgebench.models.checkpoint import break_up, enforces_schema, local_path, sha256_of
-from judgebench.models.contract import Draws, LabelsAsked, Message, Reply, Request, Weigher
+from judgebench.models.contract import LabelsAsked, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.models.token_log_probabilities import LabelsRead, Place, Token, read_labels
-from judgebench.models.weighing import Floats, Text, TokenWeigher
 
 DEFAULT_CONTEXT = 4096
 
@@ -123,17 +120,12 @@ class LlamaCpp:
             log_probabilities=done.log_probabilities,
         )
 
-    def weigher(self) -> Weigher:
-        """Loads the model."""
-        self._idle = self._idle or [self._loaded()]
-        tokens = LlamaTokens(self._idle[0], self._context)
-        return TokenWeigher(tokens, tokens)
-
     def _loaded(self) -> LlamaEngine:
         return LlamaEngine(self._path, self._threads, self._context)
 
     def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
-        request = replace(request, messages=engine.disarmed_messages(request.messages))
+        texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
+        request = replace(request, messages=tuple(texts))
         body = engine.reply(request, self._lane)
         try:
             if "error" in body:
@@ -162,10 +154,6 @@ class LlamaEngine:
         # Most messages are one system text, so what was found of it is remembered.
         self.disarmed = lru_cache(16)(partial(break_up, control=self._control_tokens))
 
-    def disarmed_messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Messages whose control tokens are broken up."""
-        return tuple(replace(m, content=self.disarmed(m.content)) for m in messages)
-
     def _control_tokens(self, text: str) -> list[tuple[int, int]]:
         """The places where llama.cpp would read control tokens of the model in a text."""
         pieces = self._pieces(text, True) - self._pieces(text, False)
@@ -181,10 +169,6 @@ class LlamaEngine:
     def tokens(self, text: str, **how: bool) -> list[Any]:
         """The tokens of a text, nothing put before it unless `add_special` says so."""
         return list(self.ask("/tokenize", {"content": text, "add_special": False, **how})["tokens"])
-
-    def prompt(self, body: Mapping[str, Any]) -> str:
-        """The prompt of a chat, its control tokens written out."""
-        return str(self.ask("/apply-template", body)["prompt"])
 
     def reply(self, request: Request, lane: Lane) -> Any:
         """The body of the reply to a request, as if it were the first ever asked.
@@ -222,20 +206,18 @@ class LlamaEngine:
     def _chat(self, body: dict[str, Any], reuse: bool) -> Any:
         return self._response("/v1/chat/completions", {**body, "cache_prompt": reuse})
 
-    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """What the engine says; without a body it is asked by GET. Raises RunError for a
-        refusal."""
+    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What the engine says. Raises RunError for a refusal."""
         response = self._response(path, body)
         if "error" in response:
             raise RunError(f"llama.cpp refuses {path}: {error_text(response)}")
         return response
 
-    def _response(self, path: str, body: Mapping[str, Any] | None) -> Any:
+    def _response(self, path: str, body: Mapping[str, Any]) -> Any:
         connection = HTTPConnection(urlsplit(self._server.listening_address).netloc)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
-        content = None if body is None else json.dumps(body)
         try:
-            connection.request("GET" if body is None else "POST", path, content, headers)
+            connection.request("POST", path, json.dumps(body), headers)
             return json.load(connection.getresponse())
         except (OSError, HTTPException) as error:
             raise RunError(f"llama.cpp does not answer: {error}") from error
@@ -308,7 +290,6 @@ WITH_TOKEN_IDS = {"logprobs": True, "top_logprobs": 1, "post_sampling_probs": Tr
 
 _LISTED = 64  # tokens that a probe lists; labels seldom begin in more ways
 _CERTAIN = 1000.0  # a logit above all others
-_EVERY = 1 << 30  # lists the whole vocabulary
 _NEVER_IN_JSON = "\x01"
 
 
@@ -361,7 +342,7 @@ class Probes:
 
     @cached_property
     def _prompt(self) -> str:
-        return self._engine.prompt(self._body)
+        return str(self._engine.ask("/apply-template", self._body)["prompt"])
 
     @cached_property
     def _never_fits(self) -> int:
@@ -369,74 +350,3 @@ class Probes:
         if not tokens:
             raise SetupError("this model knows no control character, so its labels cannot be asked")
         return int(tokens[-1])
-
-
-class LlamaTokens:
-    """The probabilities of given texts by an engine. A `TokenModel` and its `Texts`.
-
-    llama.cpp tells no probabilities of a prompt. So it writes the text token by token: each is made
-    certain to be drawn, and is reported with its probability from before any sampler.
-    """
-
-    def __init__(self, engine: LlamaEngine, context: int) -> None:
-        self._engine, self.window = engine, context - 1
-        self.disarmed = engine.disarmed
-
-    @cached_property
-    def prefix(self) -> int:
-        """BOS, or EOS where there is none. Raises SetupError where there is neither."""
-        props = self._engine.ask("/props")
-        ids = self.ids(props.get("bos_token") or props.get("eos_token") or "")
-        if len(ids) != 1:
-            raise SetupError("llama.cpp: this model has no token that begins a text")
-        return ids[0]
-
-    @cached_property
-    def opening(self) -> list[int]:
-        return [id_ for id_ in self._engine.tokens("", add_special=True) if id_ == self.prefix]
-
-    def ids(self, text: str) -> list[int]:
-        return self._engine.tokens(text, parse_special=True)
-
-    def chat(self, messages: Sequence[Message]) -> str:
-        request = Request("", self._engine.disarmed_messages(messages))
-        return self._engine.prompt(chat_body(request, "none"))
-
-    def log_p(self, groups: Sequence[Sequence[Text]]) -> Sequence[Sequence[Floats]]:
-        """What a group's texts begin with stays evaluated. Between groups nothing does, or numbers
-        would depend on what was asked before."""
-        return [
-            [self._text_log_p(*text, reuse=i > 0) for i, text in enumerate(texts)]
-            for texts in groups
-        ]
-
-    def _text_log_p(self, ids: Sequence[int], start: int, reuse: bool) -> Floats:
-        every = range(start, len(ids))
-        return np.array([self._next_log_p(ids[:i], ids[i], reuse or i > start) for i in every])
-
-    def _next_log_p(self, ids: Sequence[int], token: int, reuse: bool) -> float:
-        listed = self._listed(ids, token, 1, reuse)
-        if not listed:  # a part of a character; so all are listed beside one that is drawn whole
-            listed = self._listed(ids, self.prefix, _EVERY, True)
-        if token not in listed:
-            raise RunError("llama.cpp does not say how likely a part of a character is")
-        return listed[token]
-
-    def _listed(self, ids: Sequence[int], drawn: int, count: int, reuse: bool) -> dict[int, float]:
-        how = {"n_predict": 1, "n_probs": count, "logit_bias": [[drawn, _CERTAIN]]}
-        steps = self._written(ids, how, reuse).get("completion_probabilities", [])
-        return {t["id"]: t["logprob"] for step in steps for t in (*step["top_logprobs"], step)}
-
-    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
-        """Each from a seed of its own."""
-        sampled = []
-        for i in range(draws.count):
-            how = {"temperature": draws.temperature, "top_p": draws.top_p, "seed": draws.seed + i}
-            how |= {"n_predict": draws.max_tokens, "return_tokens": True, **PLAIN_SAMPLING}
-            done = self._written(prompt, how, reuse=i > 0)
-            sampled.append(done["tokens"][:-1] if done["stop_type"] == "eos" else done["tokens"])
-        return sampled
-
-    def _written(self, prompt: Sequence[int], how: Mapping[str, Any], reuse: bool) -> Any:
-        asked = {"prompt": list(prompt), "cache_prompt": reuse, **how}
-        return self._engine.ask("/completion", asked)

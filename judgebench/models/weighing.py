@@ -1,8 +1,8 @@
 """Probabilities of given texts by a model in this process: labels, whole texts, texts within a
 model's own completions.
 
-`TokenWeigher` makes a `Weigher` of any engine that is a `TokenModel` with `Texts`: it says which
-tokens are read, and in what windows. `LabelScorer` weighs labels by a transformers model without
+`TokenWeigher` makes a `Weigher` of any engine that is a `TokenModel`: it says which tokens are read.
+`LabelScorer` weighs labels by a transformers model without
 generating a token: with `independent`, one forward pass weighs all labels of all metrics; with
 `chained`, one pass per metric goes on from the likeliest label of the one before.
 
@@ -342,29 +342,6 @@ def _parting(field: Sequence[Tokens]) -> int:
     return place
 
 
-class Texts(Protocol):
-    """Texts as a model's tokens. `prefix` stands before a plain text with nothing before it: BOS,
-    or EOS where there is none. `opening` is what the tokenizer itself puts before every text."""
-
-    @property
-    def prefix(self) -> int: ...
-
-    @property
-    def opening(self) -> list[int]: ...
-
-    def ids(self, text: str) -> list[int]:
-        """The tokens of a text in which control tokens are written out."""
-        ...
-
-    def disarmed(self, text: str) -> str:
-        """A text whose control tokens are broken up."""
-        ...
-
-    def chat(self, messages: Sequence[Message]) -> str:
-        """The prompt of a chat, its control tokens written out. Raises SetupError."""
-        ...
-
-
 class TokenModel(Protocol):
     """A model as tokens see it. One pass reads `window` of them, and says what follows the last."""
 
@@ -381,22 +358,6 @@ class TokenModel(Protocol):
         ...
 
 
-def windows(start: int, end: int, window: int) -> Iterator[tuple[int, int, int]]:
-    """The windows in which the tokens from `start` to `end` are predicted by passes that read
-    `window` tokens: from where each pass reads, and from where to where it predicts.
-
-    As in lm-evaluation-harness with a context of one token: every token is predicted once, and
-    the last pass, like the others, reads as many tokens as it can.
-
-    >>> list(windows(1, 8, 3))
-    [(0, 1, 4), (3, 4, 7), (4, 7, 8)]
-    """
-    to = min(end, window + 1)
-    while start < end:
-        yield max(0, to - window - 1), start, to
-        start, to = to, min(end, to + window)
-
-
 class TokenWeigher:
     """A `Weigher` over a `TokenModel`.
 
@@ -404,31 +365,25 @@ class TokenWeigher:
     they share counts as the text's.
     """
 
-    def __init__(self, texts: Texts, model: TokenModel) -> None:
-        self._texts, self._model = texts, model
+    def __init__(self, encoder: ChatEncoder, model: TokenModel) -> None:
+        self._encoder, self._model = encoder, model
 
     def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[Weighed]:
-        window = self._model.window
         tokens = [self._tokens(*text) for text in texts]
-        plans = [list(windows(start, len(ids), window)) * (start <= window) for ids, start in tokens]
-        groups = [
-            [(ids[first:to], since - first)]
-            for (ids, _), plan in zip(tokens, plans, strict=True)
-            for first, since, to in plan
+        log_p = iter(self._model.log_p([[text] for text in tokens if self._fits(*text)]))
+        return [
+            Weighed(next(log_p)[0].tolist())
+            if self._fits(*text)
+            else Weighed(reason=self._too_long("the text with what stands before it", len(text[0])))
+            for text in tokens
         ]
-        log_p = iter(self._model.log_p(groups))
-        weighed = []
-        for (_, start), plan in zip(tokens, plans, strict=True):
-            if start > window:
-                weighed.append(Weighed(reason=self._too_long("what stands before it", start)))
-                continue
-            own = [x for _ in plan for x in next(log_p)[0].tolist()]
-            weighed.append(Weighed(own, sum(to - since for first, since, to in plan if first)))
-        return weighed
+
+    def _fits(self, ids: Tokens, start: int) -> bool:
+        return len(ids) <= self._model.window + 1  # the last token is only predicted
 
     def draw(self, before: Before, targets: Sequence[str], draws: Draws) -> Completions:
         prompt, start = self._tokens(before, "")
-        spelt = [self._texts.ids(self._texts.disarmed(target)) for target in targets]
+        spelt = [self._encoder.ids(self._encoder.disarmed(target)) for target in targets]
         needed = start + draws.max_tokens + max(map(len, spelt))
         if needed > self._model.window:
             return Completions(reason=self._too_long("prompt, completion and target", needed))
@@ -455,7 +410,7 @@ class TokenWeigher:
 
     def _tokens(self, before: Before, text: str) -> tuple[list[int], int]:
         """The tokens of both, and where those of the text begin."""
-        source, text = self._texts, self._texts.disarmed(text)
+        source, text = self._encoder, self._encoder.disarmed(text)
         if isinstance(before, str):
             head = source.disarmed(before)
             first = source.opening if head else [source.prefix]

@@ -4,7 +4,6 @@ needs no model, or by the cosines of an encoder's vectors, which are kept on dis
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import unicodedata
@@ -17,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.data.tables import SUFFIXES, collect_table
-from judgebench.errors import Problem, raise_any
+from judgebench.data.tables import collect_table
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import disk_errors, write_atomically
 from judgebench.models.checkpoint import identify, local_path
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder
 from judgebench.records import content_hash
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.texts import passages_of
+from judgebench.yaml_file import read_text
 
 WORDS = "words"  # the embedder that needs no model
 
@@ -53,7 +53,7 @@ class Library:
         if not words_of(question):
             return ()
         if self._nearest is None:
-            cut = (passages_of(d.text, self.characters) for d in self.corpus.documents)
+            cut = (passages_of(text, self.characters) for text in self.corpus.documents)
             self._passages = list(dict.fromkeys(passage for part in cut for passage in part))
             self._nearest = self._opened()
         places = self._nearest(question, k + len(besides))
@@ -71,9 +71,10 @@ class Library:
 
     def describe(self) -> dict[str, Any]:
         """The facts on which results depend."""
+        of_words = self.embedder == WORDS
         return {
             "corpus": self.corpus.describe(),
-            "embedder": about_embedder(self.embedder),
+            "embedder": {"name": WORDS} if of_words else identify(local_path(self.embedder)),
             "characters": self.characters,
         }
 
@@ -82,45 +83,15 @@ class Library:
         self._nearest = None
 
 
-def about_embedder(name: str) -> dict[str, Any]:
-    """The facts on which nearness of texts depends: the weights of an encoder, or that words
-    count."""
-    return {"name": WORDS} if name == WORDS else dict(identify(local_path(name)))
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One text. `id` is its file, with the line where the file is a table."""
-
-    id: str
-    text: str
-
-
 @dataclass(frozen=True)
 class Corpus:
-    """Documents in the order of their source, no text twice and none empty.
+    """Texts in the order of their source, none twice and none empty."""
 
-    `duplicates` and `empty` count what was left out for that.
-    """
-
-    documents: tuple[Document, ...] = ()
-    duplicates: int = 0
-    empty: int = 0
-
-    @property
-    def content_hash(self) -> str:
-        """Sixteen hex digits of the SHA-256 of the texts in their order; ids do not count."""
-        digest = hashlib.sha256()
-        for document in self.documents:
-            content = document.text.encode("utf-8", "surrogatepass")
-            digest.update(len(content).to_bytes(8, "big"))
-            digest.update(content)
-        return digest.hexdigest()[:16]
+    documents: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """A description of its content, for a manifest."""
-        counts = {"duplicates": self.duplicates, "empty": self.empty}
-        return {"documents": len(self.documents), "content": self.content_hash, **counts}
+        return {"documents": len(self.documents), "content": content_hash(self.documents)}
 
 
 def read_corpus(path: Path, column: str = "text") -> Corpus:
@@ -131,49 +102,35 @@ def read_corpus(path: Path, column: str = "text") -> Corpus:
     a text, bytes that are not UTF-8, a corpus without a text.
     """
     problems: list[Problem] = []
-    documents = list(_files(path, problems) if path.is_dir() else _rows(path, column, problems))
-    texts = [document for document in documents if document.text]
-    first: dict[str, Document] = {}
-    for document in texts:
-        first.setdefault(document.text, document)
-    n_empty = len(documents) - len(texts)
-    if not texts and not problems:
-        place = "a folder with .txt files that hold text" if path.is_dir() else "a row with a text"
-        counted = f"{n_empty:,} empty texts" if n_empty else "nothing"
+    texts = list(_files(path, problems) if path.is_dir() else _rows(path, column, problems))
+    documents = tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
+    if not documents and not problems:
+        counted = f"{len(texts):,} empty texts" if texts else "nothing"
+        allowed = "a table with a text in this column, or a folder with .txt files that hold text"
         message = "the corpus holds no text"
-        problems.append(Problem(message, str(path), found=counted, allowed=place))
+        problems.append(Problem(message, str(path), None, column, counted, allowed))
     raise_any(problems)
-    return Corpus(tuple(first.values()), len(texts) - len(first), n_empty)
+    return Corpus(documents)
 
 
-def _files(folder: Path, problems: list[Problem]) -> Iterator[Document]:
-    """A document for each text file; what cannot be read is added to `problems`."""
+def _files(folder: Path, problems: list[Problem]) -> Iterator[str]:
+    """The text of each text file; what cannot be read is added to `problems`."""
     paths = (p for p in folder.rglob("*") if p.suffix.lower() == ".txt" and p.is_file())
     for path in sorted(paths, key=lambda p: p.relative_to(folder).as_posix()):
         try:
-            text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            message = f"is not UTF-8: {error.reason} at byte {error.start:,}"
-            problems.append(Problem(message, str(path), allowed="UTF-8"))
-        except OSError as error:
-            problems.append(Problem(f"cannot be read: {error.strerror}", str(path)))
-        else:
-            yield Document(path.relative_to(folder).as_posix(), text.strip())
+            yield read_text(path)
+        except SetupError as error:
+            problems += error.problems
 
 
-def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[Document]:
-    """A document for each row of a table; what is wrong with it is added to `problems`."""
-    if not path.exists():
-        allowed = f"a folder of .txt files, or a file that ends in {', '.join(SUFFIXES)}"
-        problems.append(Problem("no such file or folder", str(path), allowed=f"{allowed} (or .gz)"))
-        return
+def _rows(path: Path, column: str, problems: list[Problem]) -> Iterator[str]:
+    """The cell of each row of a table; what is wrong with it is added to `problems`."""
     table = collect_table(path, [column], problems)
     for line, cell in zip(table.lines, table.columns[column], strict=True) if table else ():
         if isinstance(cell, str):
-            yield Document(f"{path.name}:{line}", cell.strip())
+            yield cell
         else:
-            found = "a list" if isinstance(cell, tuple) else "a nested value"
-            message = f"holds {found}, where one text was expected"
+            message = "holds a list or a nested value, where one text was expected"
             problems.append(Problem(message, str(path), line, column))
 
 

