@@ -1,10 +1,10 @@
 """What does it save to weigh a target at every place of a completion in one forward pass?
 
 A model, run by transformers in this process, draws completions of a question. A target is then
-weighed behind every `--stride` tokens of each: once by the tree of all texts (`models/weighing.py`),
-once by a plain pass over the whole text for each place, as an engine without such trees does it
-(and one more that tells the completion's own probabilities). Both are timed in turn on the same
-completions, in seconds of processor time; they must say the same.
+weighed behind every `--stride` tokens of each: once by the tree of all texts
+(`models/weighing.py`), once by a plain pass over the whole text for each place, as an engine
+without such trees does it (and one more that tells the completion's own probabilities). Both are
+timed in turn on the same completions, in seconds of processor time; they must say the same.
 
     pip install 'judgebench-eval[transformers]'
     python benchmarks/likelihood.py

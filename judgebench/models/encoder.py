@@ -74,7 +74,8 @@ class Encoder:
                 weights = inputs["attention_mask"].unsqueeze(-1).to(hidden.dtype)
                 np.add.at(sums, places, (hidden * weights).sum(dim=1).float().cpu().numpy())
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        return sums / np.maximum(lengths, np.finfo(np.float32).tiny)
+        sums /= np.maximum(lengths, np.finfo(np.float32).tiny)
+        return sums
 
     def tokens(self, texts: Sequence[str], layers: Sequence[int]) -> Sequence[Tokens]:
         """The tokens of each text with their states in these layers, counted from 1; layer 0 holds

@@ -234,7 +234,9 @@ class _VllmEngine:
             seed=request.seed,
         )
 
-    def _generated(self, prompts: Sequence[Sequence[int]], samplings: Sequence[Any]) -> list[Any]:
+    def _generated(
+        self, prompts: Sequence[Sequence[int | None]], samplings: Sequence[Any]
+    ) -> list[Any]:
         """vLLM's outputs for prompts, in their order."""
         tokens = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
         try:

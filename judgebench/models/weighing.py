@@ -1,10 +1,10 @@
 """Probabilities of given texts by a model in this process: labels, whole texts, texts within a
 model's own completions.
 
-`TokenWeigher` makes a `Weigher` of any engine that is a `TokenModel`: it says which tokens are read.
-`LabelScorer` weighs labels by a transformers model without
-generating a token: with `independent`, one forward pass weighs all labels of all metrics; with
-`chained`, one pass per metric goes on from the likeliest label of the one before.
+`TokenWeigher` makes a `Weigher` of any engine that is a `TokenModel`. `LabelScorer` weighs labels
+by a transformers model without generating a token: with `independent`, one forward pass weighs all
+labels of all metrics; with `chained`, one pass per metric goes on from the likeliest label of the
+one before.
 
 A label is weighed as a reply that holds it. Tokens are those of the real text, also where prompt
 and reply meet. What closes a label is its quote, which tokenizers join with what follows (`","` may
@@ -164,18 +164,15 @@ class TextReader:
     def read_alone(self, ids: Tokens, start: int) -> Floats:
         """By a plain pass over one text."""
         weighed = np.array(ids[start:])
-        read = self._tensor([ids[:-1]])  # the last is only predicted
-        logits = self._model(input_ids=read, logits_to_keep=len(weighed)).logits[0]
-        return self._log_p(logits, np.arange(len(weighed)), weighed)
+        # The last token is only predicted.
+        log_p = self._pass(ids[:-1], logits_to_keep=len(weighed))
+        return self._chosen(log_p, np.arange(len(weighed)), weighed)
 
     def cache_of(self, tokens: list[int]) -> TokenCache:
         """What the model keeps of a beginning; empty where it reads no trees."""
         cache = TokenCache()
         if tokens and len(tokens) <= self.tree_reach:
-            read = self._tensor([tokens])
-            self._model(
-                input_ids=read, past_key_values=cache.states, use_cache=True, logits_to_keep=1
-            )
+            self._pass(tokens, past_key_values=cache.states, use_cache=True, logits_to_keep=1)
             cache.tokens = tokens
         return cache
 
@@ -200,22 +197,29 @@ class TextReader:
         rows, steps = token_tree(texts, n_known)
         visible = visible_tokens([parent for parent, _ in rows], n_known)
         predicting, place = np.unique([row for row, _ in steps], return_inverse=True)
-        logits = self._model(
-            input_ids=self._tensor([[token for _, token in rows]]),
+        log_p = self._pass(
+            [token for _, token in rows],
             position_ids=self._tensor([visible.sum(axis=1) - 1]),
             attention_mask=self._mask(visible),
             past_key_values=cache.states,
             use_cache=True,
             logits_to_keep=self._tensor(predicting),
-        ).logits[0]
+        )
         n_read = n_known + len(rows)
         cache.keep(trunk[:n_read], n_read)
-        log_p = self._log_p(logits, place, np.array([token for _, token in steps]))
-        return np.split(log_p, np.cumsum([len(ids) - start for ids, start in texts])[:-1])
+        chosen = self._chosen(log_p, place, np.array([token for _, token in steps]))
+        return np.split(chosen, np.cumsum([len(ids) - start for ids, start in texts])[:-1])
 
-    def _log_p(self, logits: Any, rows: NDArray[Any], tokens: NDArray[Any]) -> Floats:
-        """The log-probability of each token (steps,) after its row of `logits`."""
-        log_p = logits.float().log_softmax(-1)
+    def _pass(self, tokens: Tokens, **how: Any) -> Any:
+        """The log-probabilities of what comes next, where it is asked: (rows, vocabulary)."""
+        import torch
+
+        with torch.inference_mode():
+            logits = self._model(input_ids=self._tensor([tokens]), **how).logits[0]
+            return logits.float().log_softmax(-1)
+
+    def _chosen(self, log_p: Any, rows: NDArray[Any], tokens: NDArray[Any]) -> Floats:
+        """The log-probability of each token (steps,) in its row of `log_p`."""
         row = self._tensor(rows)
         chosen = log_p[row, self._tensor(np.maximum(tokens, 0))].double().cpu().numpy()
         if CLOSE in tokens:
@@ -404,8 +408,8 @@ class TokenWeigher:
         ):
             own = log_p[0].tolist() if tokens else []
             totals = np.array([part.sum() for part in log_p[bool(tokens) :]])
-            targets = totals.reshape(len(spelt), len(places)).tolist()
-            drawn.append(Drawn(tokens, own, places, targets))
+            by_target = totals.reshape(len(spelt), len(places)).tolist()
+            drawn.append(Drawn(tokens, own, places, by_target))
         return Completions(drawn, spelt)
 
     def _tokens(self, before: Before, text: str) -> tuple[list[int], int]:

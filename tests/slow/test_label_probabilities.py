@@ -248,6 +248,7 @@ def test_other_architectures_say_what_plain_passes_say(engine, kind, attends) ->
     model = small(kind, attn_implementation=attends)
     _, tokenizer, encoder = engine
     made = (model, tokenizer, encoder)
+    assert TextReader(model).tree_reach > 0
     for how in ("independent", "chained"):
         reply = scorer(made).reply(ask("Rest.", labels_asked=asked(how)))
         for key, plain in plainly(made, "Rest.", reply, how):

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 import pytest
 from engine_requests import (
