@@ -93,10 +93,8 @@ WEIGHTS: Mapping[str, Weights] = {
 
 def cache_folder() -> Path:
     """`$JUDGEBENCH_CACHE`, else `judgebench` in `$XDG_CACHE_HOME` or in `~/.cache`."""
-    if own := os.environ.get("JUDGEBENCH_CACHE"):
-        return Path(own).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "judgebench"
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("JUDGEBENCH_CACHE") or f"{base}/judgebench").expanduser()
 
 
 def local_path(name: str) -> str:

@@ -127,18 +127,16 @@ class Encoder:
                 yield [places[row] for row in rows[part]], window
 
 
-def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+def by_length(lengths: Sequence[float], size: int) -> list[list[int]]:
     """The places in batches of `size`, the longest first: what does not fit shows at once."""
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     return [order[i : i + size] for i in range(0, len(order), size)]
 
 
 def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> list[list[int]]:
     """The places of `lengths` in batches of `size`; which inputs share a batch, and the order
     of the batches, is random, but only inputs of similar length share one."""
-    blurred = [length * chance.uniform(0.9, 1.1) for length in lengths]
-    order = sorted(range(len(lengths)), key=blurred.__getitem__)
-    batches = [order[i : i + size] for i in range(0, len(order), size)]
+    batches = by_length([length * chance.uniform(0.9, 1.1) for length in lengths], size)
     chance.shuffle(batches)
     return batches
 

@@ -149,18 +149,21 @@ def read_labels(
     offset = b"".join(pieces).rfind(as_bytes(text))
     if offset < 0:
         return LabelsRead({}, ("the tokens do not spell the reply",))
-    written = values(text)
-    if written is None:
+    try:
+        written = json.loads(text)
+    except (ValueError, RecursionError):
+        written = None
+    if not isinstance(written, dict):
         return LabelsRead({}, ("the reply is no JSON object",))
     for asked in reversed(fields):
-        value = written.get(asked.key)
-        if value is None or value.of not in asked.options:
-            written_so = "the reply holds none of the labels, letter by letter"
+        start = value_start(text, asked.key)
+        if start is None or written.get(asked.key) not in asked.options:
+            unlike = "the reply holds none of the labels, letter by letter"
             problems.append(
-                f"{asked.key}: {written_so if value else 'is not written once in the reply'}"
+                f"{asked.key}: {'is not written once in the reply' if start is None else unlike}"
             )
             continue
-        at, lead = _token_at(pieces, offset + len(as_bytes(text[: value.start])))
+        at, lead = _token_at(pieces, offset + len(as_bytes(text[:start])))
         read = _FieldReading(ask, asked.options)
         read.explore(Place(at, (), lead, b"", asked.options))
         if read.unknown > MOST_UNKNOWN:
@@ -271,36 +274,16 @@ def _token_at(pieces: Sequence[bytes], offset: int) -> tuple[int, bytes]:
     raise ValueError("no token reaches so far")
 
 
-# What stands before a member's value, in a text that is known to be a JSON object.
-_MEMBER = re.compile(r'[ \t\n\r]*[{,][ \t\n\r]*("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*')
 _ENDED = re.compile(rb'"[ \t\n\r]*(?:[,}].*)?', re.DOTALL)
-_DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """The place where a key's value begins in a text, in characters, and what it is."""
-
-    start: int
-    of: object
-
-
-def values(text: str) -> dict[str, Value | None] | None:
-    """The values of a JSON object by key, None for a key that comes twice; None for any other
-    text."""
-    found: dict[str, Value | None] = {}
-    try:
-        if not isinstance(json.loads(text), dict):
-            return None
-        member = _MEMBER.match(text)
-        while member:
-            key, start = json.loads(member[1]), member.end()
-            value, end = _DECODER.raw_decode(text, start)
-            found[key] = None if key in found else Value(start, value)
-            member = _MEMBER.match(text, end)
-    except (ValueError, RecursionError):
-        return None
-    return found
+def value_start(text: str, key: str) -> int | None:
+    """The place where a key's value begins in the text of a JSON object; None where the key is not
+    written once."""
+    # Within a string the quote before the key would be escaped.
+    member = rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:\s*"
+    ends = [match.end() for match in re.finditer(member, text)]
+    return ends[0] if len(ends) == 1 else None
 
 
 def begins(value: bytes, option: str) -> bool:
