@@ -241,10 +241,11 @@ class _VllmEngine:
         tokens = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
         try:
             return list(self._llm.generate(tokens, samplings, use_tqdm=False)) if tokens else []
-        except ValueError as error:  # a schema that no grammar expresses, a sampling out of range
-            raise SetupError(f"vllm refuses the requests: {error}") from error
         except Exception as error:
-            raise RunError(f"vllm stopped working: {error}") from error
+            if self._llm.llm_engine.has_unfinished_requests():
+                raise RunError(f"vllm stopped working: {error}") from error
+            # A schema that no grammar expresses, a sampling out of range: none of them is begun.
+            raise SetupError(f"vllm refuses the requests: {error}") from error
 
     def _steps(self, output: Any) -> list[Step]:
         """The tokens that were generated, and those that could have been."""

@@ -98,14 +98,16 @@ class ReplyTokens:
 
     def branches(self, prompt: str, fields: Sequence[Sequence[str]]) -> list[list[list[int]]]:
         """The ids of the prompt and each reply, CLOSE in the place of the closing quote."""
-        return [[self._ids(prompt + reply) for reply in field] for field in fields]
-
-    def _ids(self, text: str) -> list[int]:
-        read = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        ids = list(read["input_ids"])
-        start, _ = read["offset_mapping"][-1]
+        texts = [prompt + reply for field in fields for reply in field]
+        # All at once: the tokenizer reads them side by side.
+        read = self._tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        rows = zip(texts, read["input_ids"], read["offset_mapping"], strict=True)
         # A quote that is joined to the label's last letters is kept as it is.
-        return [*ids[:-1], CLOSE] if start == len(text) - 1 else ids
+        closed = (
+            [*ids[:-1], CLOSE] if places[-1][0] == len(text) - 1 else list(ids)
+            for text, ids, places in rows
+        )
+        return [[next(closed) for _ in field] for field in fields]
 
     @cached_property
     def closing(self) -> list[int]:

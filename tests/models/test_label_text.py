@@ -12,10 +12,15 @@ class Words:
     def __init__(self) -> None:
         self._vocabulary: dict[str, int] = {}
 
-    def __call__(self, text: str, **_: bool) -> dict[str, list]:
-        found = list(re.finditer(r"<\|[a-z]+\|>| ?\w+|[^\w\s<]+|\s|<", text))
-        ids = [self._vocabulary.setdefault(m.group(), len(self._vocabulary)) for m in found]
-        return {"input_ids": ids, "offset_mapping": [m.span() for m in found]}
+    def __call__(self, texts: list[str], **_: bool) -> dict[str, list]:
+        words = [list(re.finditer(r"<\|[a-z]+\|>| ?\w+|[^\w\s<]+|\s|<", t)) for t in texts]
+        return {
+            "input_ids": [
+                [self._vocabulary.setdefault(m.group(), len(self._vocabulary)) for m in row]
+                for row in words
+            ],
+            "offset_mapping": [[m.span() for m in row] for row in words],
+        }
 
     def get_vocab(self) -> dict[str, int]:
         return self._vocabulary
@@ -31,7 +36,7 @@ class Encoder:
         self.tokenizer = tokenizer
 
     def ids(self, text: str) -> list[int]:
-        return list(self.tokenizer(text)["input_ids"])
+        return list(self.tokenizer([text])["input_ids"][0])
 
 
 def test_independent_labels_each_stand_first_in_a_reply_of_their_own() -> None:

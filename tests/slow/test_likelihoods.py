@@ -55,10 +55,7 @@ def test_rolling_log_likelihoods_are_those_of_the_harness(weigher: Weigher) -> N
     found = sums(weigher, [("", text) for text in TEXTS])
     assert found == pytest.approx(list(HARNESS_ROLLING), rel=1e-5)
     (long,) = weigher.weigh([("", "word " * 600)])
-    assert (
-        long.reason
-        == "the text with what stands before it has 1201 tokens, and the model reads 256"
-    )
+    assert long.reason.endswith("and the model reads 256")
 
 
 def test_conditional_log_likelihoods_are_those_of_the_harness(weigher: Weigher) -> None:
