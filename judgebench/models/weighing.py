@@ -180,7 +180,9 @@ class TextReader:
 
     def _reads_trees(self) -> bool:
         try:
-            by_tree = self._read_tree(_PROBES, TokenCache())
+            cache = TokenCache()
+            self._read_tree(_PROBES, cache)
+            by_tree = self._read_tree(_PROBES, cache)  # from what the first left there
         except Exception:  # a model without such a cache, mask or positions raises what it likes
             return False
         apart = [
