@@ -1,7 +1,7 @@
 """What does it save to weigh a target at every place of a completion in one forward pass?
 
 A model, run by transformers in this process, draws completions of a question. A target is then
-weighed behind every `--stride` tokens of each: once by the tree whose branches hang at all places
+weighed behind every `--stride` tokens of each: once by the tree of all texts
 (`models/weighing.py`), once by a plain pass over the whole text for each place, as an engine
 without such trees does it (and one more that tells the completion's own probabilities). Both are
 timed in turn on the same completions, in seconds of processor time; they must say the same.
@@ -19,24 +19,10 @@ from statistics import median
 
 from judgebench.models.checkpoint import ChatEncoder, fetch, load
 from judgebench.models.contract import Message
-from judgebench.models.weighing import Branch, Prefix, TreeReader, passes_of, plain_log_p
+from judgebench.models.weighing import Text, TextReader
 
 QUESTION = "What is the likely diagnosis behind kidney stones after high doses of vitamin D?"
 TARGET = "Vitamin D toxicity"
-
-Hung = tuple[list[int], list[Branch]]  # a text, and what is weighed in it
-
-
-class PlainPasses:
-    """Reads every text whole."""
-
-    window = 1 << 30
-
-    def __init__(self, model: object) -> None:
-        self.model = model
-
-    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> list[object]:
-        return [plain_log_p(self.model, ids, start) for ids, start in texts]
 
 
 def main() -> None:
@@ -62,40 +48,40 @@ def main() -> None:
             torch.tensor([prompt] * count), do_sample=True, min_new_tokens=tokens,
             max_new_tokens=tokens, attention_mask=torch.ones((count, len(prompt))),
         ).tolist()  # fmt: skip
-    target = tuple(encoder.ids(f" {TARGET}"))
+    target = encoder.ids(f" {TARGET}")
     print(f"{count} completions of {tokens} tokens, prompt {len(prompt)}, target {len(target)}")
     print("stride  places  plain passes s  one pass s  ratio  furthest apart")
     for stride in asked.stride:
-        texts = [(text, hung(text, len(prompt), target, stride)) for text in drawn]
-        slow, fast, apart = compared(model, texts)
+        groups = [texts_of(text, len(prompt), target, stride) for text in drawn]
+        slow, fast, apart = compared(model, groups)
         places = tokens // stride + 1
         print(
             f"{stride:6}  {places:6}  {slow:14.2f}  {fast:10.2f}  {slow / fast:5.1f}  {apart:.1e}"
         )
 
 
-def hung(text: list[int], start: int, target: tuple[int, ...], stride: int) -> list[Branch]:
-    """The completion's own tokens, and the target behind every `stride` of them."""
-    own = [Branch(i, (text[i],)) for i in range(start, len(text))]
-    return own + [Branch(place, target) for place in range(start, len(text) + 1, stride)]
+def texts_of(text: list[int], start: int, target: list[int], stride: int) -> list[Text]:
+    """The completion itself, and the target behind every `stride` tokens of it."""
+    places = range(start, len(text) + 1, stride)
+    return [(text, start), *((text[:place] + target, place) for place in places)]
 
 
-def compared(model: object, texts: Sequence[Hung]) -> tuple[float, float, float]:
+def compared(model: object, groups: Sequence[list[Text]]) -> tuple[float, float, float]:
     """Median seconds of a completion in both ways, and how far the two are apart at most."""
     import torch
 
     slow, fast, apart = [], [], 0.0
-    reader = TreeReader(model, Prefix([], []))
     with torch.inference_mode():
-        reader.hung(*texts[0])  # the prompt is read once, outside the clock of both
-        for text, branches in texts:
+        reader = TextReader(model)
+        for texts in groups:
             began = time.process_time()
-            plain = passes_of(PlainPasses(model), [(text, branches)])[0]
+            plain = [reader.read_alone(*text) for text in texts]
             slow.append(time.process_time() - began)
             began = time.process_time()
-            found = reader.hung(text, branches)
+            together = reader.read(texts)
             fast.append(time.process_time() - began)
-            apart = max(apart, float(abs(found - plain).max()))
+            pairs = zip(together, plain, strict=True)
+            apart = max(apart, *(float(abs(a.sum() - b.sum())) for a, b in pairs))
     return median(slow), median(fast), apart
 
 

@@ -184,10 +184,8 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None
 def _knowledge(judge: LLMJudge) -> Iterator[str]:
     """Describe the documents in which the judge looks things up."""
     if isinstance(known := backend_fact(judge.describe(), "knowledge"), Mapping):
-        corpus = known["corpus"]
-        held = counted(corpus["documents"], "document")
-        left_out = f"{corpus['duplicates']:,} duplicates and {corpus['empty']:,} empty ones"
-        yield f"judges.{judge.name}: looks things up in {held} ({left_out} are left out)"
+        held = counted(known["corpus"]["documents"], "document")
+        yield f"judges.{judge.name}: looks things up in {held}"
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:

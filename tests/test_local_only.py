@@ -81,7 +81,6 @@ def test_every_judge_and_host_is_named_before_any_key_is_asked_for(
             {"name": "hosted", "backend": "litellm:openai/gpt-4o"},
             {"name": "address", "backend": "openai-compatible:m@http://192.0.2.1:8000/v1"},
             {"name": "hub", "backend": "transformers:owner/name"},
-            {"name": "weights", "backend": "llamacpp:hub:owner/name/file.gguf"},
         )
         code, _, err = call("run", bench, "--run", tmp_path / "run", "--local-only")
         assert server.bodies == []
@@ -93,7 +92,6 @@ def test_every_judge_and_host_is_named_before_any_key_is_asked_for(
         ("hosted", "the provider of litellm:openai/gpt-4o"),
         ("address", "192.0.2.1:8000"),
         ("hub", "huggingface.co"),
-        ("weights", "huggingface.co"),
     ]
     assert "NOT_SET" not in err
     assert not (tmp_path / "run").exists()

@@ -99,7 +99,7 @@ KINDS = (
     ),
     BackendKind(
         "llamacpp", "NAME",
-        "the embedded engine; smollm2, FILE.gguf or hub:OWNER/NAME/FILE.gguf (extra embedded)",
+        "the embedded engine; smollm2 or FILE.gguf (extra embedded)",
         "llamacpp:LlamaCpp", weights="named",
     ),
     BackendKind(

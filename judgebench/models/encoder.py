@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError, raise_any
-from judgebench.models.checkpoint import WEIGHTS, fetch, quietly
+from judgebench.models.checkpoint import local_path, quietly
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,23 +22,16 @@ if TYPE_CHECKING:
 
 _USUAL_TOKENS = 512  # where an encoder states no limit of its own
 _BATCH = 32
-_BUCKET = 4  # batches; more mix the lengths better, fewer leave less padding
 _ALLOWED = "minilm, a folder, a hub name"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
 # Dropout of attention weights rules out fused kernels, which train two to three times as fast.
 _ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
-# What a folder must hold: one file of each row.
+# What a folder must hold: a file of each row.
 _NEEDED = {
     "configuration": ("config.json",),
-    "weights": (
-        "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-        "pytorch_model.bin.index.json",
-    ),
-    "tokenizer": (
-        "tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model",
-        "spm.model", "tokenizer.model",
-    ),
-}  # fmt: skip
+    "weights": ("model*.safetensors*", "pytorch_model*.bin*"),
+    "tokenizer": ("tokenizer.json", "vocab.*", "*.model"),
+}
 
 
 @dataclass(frozen=True)
@@ -68,19 +61,21 @@ class Encoder:
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """One vector per text, float32, (texts, width), of length 1: the mean over its tokens.
 
-        The tail of a text that is too long is cut. The mean is that of Reimers and Gurevych (2019),
-        Sentence-BERT, section 3.
+        A text that is longer than the encoder takes is read in windows. The mean is that of Reimers
+        and Gurevych (2019), Sentence-BERT, section 3.
         """
         import numpy as np
         import torch
 
-        vectors = np.empty((len(texts), self.model.config.hidden_size), dtype=np.float32)
-        for places, inputs in self.batches(texts):
+        sums = np.zeros((len(texts), self.model.config.hidden_size), dtype=np.float32)
+        for places, inputs in self.batches(texts, in_windows=True):
             with torch.inference_mode():
                 hidden = self.model(**inputs).last_hidden_state
-                means = mean_over(hidden, inputs["attention_mask"])
-                vectors[places] = torch.nn.functional.normalize(means, dim=-1).float().cpu().numpy()
-        return vectors
+                weights = inputs["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+                np.add.at(sums, places, (hidden * weights).sum(dim=1).float().cpu().numpy())
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        sums /= np.maximum(lengths, np.finfo(np.float32).tiny)
+        return sums
 
     def tokens(self, texts: Sequence[str], layers: Sequence[int]) -> Sequence[Tokens]:
         """The tokens of each text with their states in these layers, counted from 1; layer 0 holds
@@ -109,34 +104,39 @@ class Encoder:
         ids = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
         return [one for one in ids if one is not None]
 
-    def batches(self, texts: Sequence[Any]) -> Iterator[tuple[list[int], Any]]:
+    def batches(
+        self, texts: Sequence[Any], *, in_windows: bool = False
+    ) -> Iterator[tuple[list[int], Any]]:
         """The inputs of the texts, or of pairs of them, in padded batches with their places. Where
-        no token pads, each is a batch of its own."""
+        no token pads, each is a batch of its own. The tail of a text that is too long is cut, or
+        comes `in_windows` at the same place."""
         size = 1 if self.tokenizer.pad_token_id is None else _BATCH
         for places in by_length([len("".join(text)) for text in texts], size):
-            yield places, self.tokenizer(
+            inputs = self.tokenizer(
                 [texts[i] for i in places], padding=size > 1, truncation=True,
                 max_length=self.max_tokens, return_tensors="pt",
+                return_overflowing_tokens=in_windows,
             ).to(self.device)  # fmt: skip
+            if not in_windows:
+                yield places, inputs
+                continue
+            rows = inputs.pop("overflow_to_sample_mapping").tolist()
+            for start in range(0, len(rows), size):
+                part = slice(start, start + size)
+                window = {name: values[part] for name, values in inputs.items()}
+                yield [places[row] for row in rows[part]], window
 
 
-def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+def by_length(lengths: Sequence[float], size: int) -> list[list[int]]:
     """The places in batches of `size`, the longest first: what does not fit shows at once."""
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     return [order[i : i + size] for i in range(0, len(order), size)]
 
 
 def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> list[list[int]]:
     """The places of `lengths` in batches of `size`; which inputs share a batch, and the order
     of the batches, is random, but only inputs of similar length share one."""
-    order = list(range(len(lengths)))
-    chance.shuffle(order)  # so that inputs of equal length are grouped anew every time
-    order.sort(key=lambda i: lengths[i])
-    buckets = [order[i : i + _BUCKET * size] for i in range(0, len(order), _BUCKET * size)]
-    batches = []
-    for bucket in buckets:
-        chance.shuffle(bucket)
-        batches += [bucket[i : i + size] for i in range(0, len(bucket), size)]
+    batches = by_length([length * chance.uniform(0.9, 1.1) for length in lengths], size)
     chance.shuffle(batches)
     return batches
 
@@ -189,18 +189,19 @@ def find_encoder(name: str, field: str = "encoder") -> Path:
 
     Raises SetupError with everything that the folder lacks, RunError where a download fails.
     """
-    folder = fetch(name) if name in WEIGHTS else Path(name).expanduser()
+    folder = Path(local_path(name))
     if not folder.exists() and _HUB_NAME.fullmatch(name):
         folder = _from_hub(name)
     if not folder.is_dir():
         message = "is no folder of an encoder" if folder.exists() else "no such folder"
         raise SetupError(Problem(message, str(folder), field=field, allowed=_ALLOWED))
-    problems = [
-        Problem(f"the folder holds no {part}", str(folder), None, field, "", ", ".join(files))
-        for part, files in _NEEDED.items()
-        if not any((folder / file).is_file() for file in files)
-    ]
-    raise_any(problems)
+    raise_any(
+        [
+            Problem(f"the folder holds no {part}", str(folder), None, field, "", ", ".join(files))
+            for part, files in _NEEDED.items()
+            if not any(any(folder.glob(file)) for file in files)
+        ]
+    )
     return folder
 
 
@@ -217,21 +218,18 @@ def find_beside(name: str, relative_to: Path, field: str = "encoder") -> str:
 def _from_hub(name: str) -> Path:
     """The folder of the hub's local cache that holds the model `name`."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import RepositoryNotFoundError
 
-    small = ["*.json", "*.txt", "*.model"]
+    parts = ["*.json", "*.txt", "*.model"]
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[*small, "model*.safetensors"]))
-        if not any(folder.glob("model*.safetensors")):
-            folder = Path(snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
-    except RepositoryNotFoundError:
-        message = "is no folder and no model of the Hugging Face hub (or a private one)"
-        raise SetupError(Problem(message, field="encoder", found=name, allowed=_ALLOWED)) from None
+        for weights in _NEEDED["weights"]:
+            folder = Path(snapshot_download(name, allow_patterns=[*parts, weights]))
+            if any(folder.glob(weights)):
+                break
     except Exception as error:  # the hub's client raises its own, httpx's and the system's errors
-        said = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error).split())[:300]
         raise RunError(
-            f"the encoder {name} is no folder here, and the Hugging Face hub cannot be reached for "
-            f"it: {said}; try again, or name a folder that holds it"
+            f"the encoder {name} is no folder here, and the Hugging Face hub does not give it: "
+            f"{reason}; try again, or name a folder that holds it"
         ) from error
     return folder
 
@@ -261,7 +259,7 @@ def _load(folder: Path, *, bare: bool = False, head: bool = False) -> tuple[Any,
     from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
     field = "model" if head else "encoder"
-    config, lacking = config_of(folder, field), ""
+    config, missing = config_of(folder, field), list[str]()
     for name in _ATTENTION_DROPOUT:
         if hasattr(config, name):
             setattr(config, name, 0.0)
@@ -271,18 +269,18 @@ def _load(folder: Path, *, bare: bool = False, head: bool = False) -> tuple[Any,
             model = kind.from_config(config)
         else:
             how = {"config": config, "local_files_only": True, "output_loading_info": True}
-            model, told = kind.from_pretrained(folder, **how)
-            lacking = ", ".join(sorted(told["missing_keys"])[:3]) if head else ""
+            model, info = kind.from_pretrained(folder, **how)
+            missing = sorted(info["missing_keys"])[:3] if head else []
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     unfit = ""
-    if lacking:
-        unfit = "holds no classifier or regressor: weights are missing"
+    if missing:
+        unfit = f"holds no classifier or regressor: it lacks {', '.join(missing)}"
     elif not tokenizer.is_fast or (tokenizer.pad_token_id is None and not head):
         unfit = "its tokenizer has no fast form or no padding token"
     elif model.config.is_encoder_decoder and not head:
         unfit = "is an encoder with a decoder; BERT, RoBERTa, MPNet or DeBERTa would do"
     if unfit:
-        raise SetupError(Problem(unfit, str(folder), field=field, found=lacking))
+        raise SetupError(Problem(unfit, str(folder), field=field))
     if head:
         model.config.pad_token_id = tokenizer.pad_token_id
     return model.float(), tokenizer

@@ -29,17 +29,15 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from http.client import HTTPConnection, HTTPException
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 from judgebench.models.chat import (
@@ -51,17 +49,16 @@ from judgebench.models.chat import (
     failure,
     read_chat,
 )
-from judgebench.models.checkpoint import break_up, enforces_schema, fetch, is_fetchable, sha256_of
-from judgebench.models.contract import Draws, LabelsAsked, Message, Reply, Request, Weigher
+from judgebench.models.checkpoint import break_up, enforces_schema, local_path, sha256_of
+from judgebench.models.contract import LabelsAsked, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.models.token_log_probabilities import LabelsRead, Place, Token, read_labels
-from judgebench.models.weighing import Branch, Floats, TokenWeigher
 
 DEFAULT_CONTEXT = 4096
 
 
 class LlamaCpp:
-    """A Backend over the GGUF file at `model`, a name in WEIGHTS or a `hub:` name.
+    """A Backend over the GGUF file at `model`, or a name in WEIGHTS.
 
     The model is loaded with the first request. Raises SetupError where the file is no GGUF.
     """
@@ -93,24 +90,20 @@ class LlamaCpp:
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         """One reply a request, as each finishes; no more requests are read than engines work."""
         source = iter(requests)
-        working: set[Future[Reply]] = set()
         with ThreadPoolExecutor(self._engines, "judgebench-llamacpp") as pool:
-            for request in islice(source, self._engines):
-                working.add(pool.submit(self._ask, request))
+            working = {pool.submit(self._reply, r) for r in islice(source, self._engines)}
             while working:
-                done, _ = wait(working, return_when=FIRST_COMPLETED)
+                done, working = wait(working, return_when=FIRST_COMPLETED)
                 for future in done:
-                    working.remove(future)
                     yield future.result()
-                    for request in islice(source, 1):
-                        working.add(pool.submit(self._ask, request))
+                    working |= {pool.submit(self._reply, r) for r in islice(source, 1)}
 
-    def _ask(self, request: Request) -> Reply:
+    def _reply(self, request: Request) -> Reply:
         """Runs on a thread of its own; whoever works holds an engine that nobody else has."""
         try:
             engine = self._idle.pop()
         except IndexError:
-            engine = LlamaEngine(self._path, self._threads, self._context)
+            engine = self._loaded()
         began = time.monotonic()
         try:
             done = self._completed(engine, request)
@@ -126,16 +119,13 @@ class LlamaCpp:
             log_probabilities=done.log_probabilities,
         )
 
-    def weigher(self) -> Weigher:
-        """Loads the model."""
-        self._idle = self._idle or [LlamaEngine(self._path, self._threads, self._context)]
-        tokens = LlamaTokens(self._idle[0], self._context)
-        return TokenWeigher(tokens, tokens, tokens.hung)
+    def _loaded(self) -> LlamaEngine:
+        return LlamaEngine(self._path, self._threads, self._context)
 
     def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
         texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
         request = replace(request, messages=tuple(texts))
-        body = engine.ask(request, self._lane)
+        body = engine.reply(request, self._lane)
         try:
             if "error" in body:
                 done = failure(400, error_text(body), str(self._path))
@@ -145,8 +135,7 @@ class LlamaCpp:
             done = Completion("", "failed", error=str(error))
         if request.labels_asked is None or done.finish not in ("stop", "length"):
             return done
-        probes = Probes(engine.server, engine.key, chat_body(request, self._lane), body)
-        read = probes.read(request.labels_asked)
+        read = Probes(engine, chat_body(request, self._lane), body).read(request.labels_asked)
         return replace(done, error=read.reason, log_probabilities=read.log_probabilities or None)
 
     def close(self) -> None:
@@ -157,8 +146,8 @@ class LlamaEngine:
     """A loaded model and what its one slot holds."""
 
     def __init__(self, path: Path, threads: int, context: int) -> None:
-        self.key = secrets.token_urlsafe(24)
-        self.server = load(path, threads, context, key=self.key)
+        self._key = secrets.token_urlsafe(24)
+        self._server = load(path, threads, context, key=self._key)
         self._system = ""
         self._intact = 0
         # Most messages are one system text, so what was found of it is remembered.
@@ -173,11 +162,14 @@ class LlamaEngine:
 
     def _pieces(self, text: str, parse_special: bool) -> set[str]:
         """The tokens of a text, of those that are whole characters."""
-        asked = {"content": text, "parse_special": parse_special, "with_pieces": True}
-        tokens = post(self.server, self.key, "/tokenize", {**asked, "add_special": False})["tokens"]
+        tokens = self.tokens(text, parse_special=parse_special, with_pieces=True)
         return {token["piece"] for token in tokens if isinstance(token["piece"], str)}
 
-    def ask(self, request: Request, lane: Lane) -> Any:
+    def tokens(self, text: str, **how: bool) -> list[Any]:
+        """The tokens of a text, nothing put before it unless `add_special` says so."""
+        return list(self.ask("/tokenize", {"content": text, "add_special": False, **how})["tokens"])
+
+    def reply(self, request: Request, lane: Lane) -> Any:
         """The body of the reply to a request, as if it were the first ever asked.
 
         The system message is evaluated alone, and each request goes on from there. The tokens in
@@ -189,22 +181,20 @@ class LlamaEngine:
         if request.labels_asked is not None:
             body |= WITH_TOKEN_IDS
         first = request.messages[0]
-        if first.role != "system":
-            self._system = ""
-            return self._call(body, reuse=False)
-        for anew in (first.content != self._system, True):
-            if not self._evaluate(first.content, anew):
-                break
-            reply = self._call(body, reuse=True)
-            if _reused(reply) <= self._intact:
-                return reply
+        if first.role == "system":
+            for anew in (first.content != self._system, True):
+                if not self._evaluate(first.content, anew):
+                    break
+                reply = self._chat(body, reuse=True)
+                if _reused(reply) <= self._intact:
+                    return reply
         self._system = ""
-        return self._call(body, reuse=False)
+        return self._chat(body, reuse=False)
 
     def _evaluate(self, system: str, anew: bool) -> bool:
         """Have the slot hold the system message; False where the model's template cannot."""
         alone = {"messages": [{"role": "system", "content": system}], "max_tokens": 0}
-        reply = self._call(alone, reuse=not anew)
+        reply = self._chat(alone, reuse=not anew)
         self._system = system
         if "error" in reply:
             return False
@@ -212,11 +202,26 @@ class LlamaEngine:
         self._intact = counted if anew else min(self._intact, _reused(reply))
         return True
 
-    def _call(self, body: dict[str, Any], reuse: bool) -> Any:
+    def _chat(self, body: dict[str, Any], reuse: bool) -> Any:
+        return self._response("/v1/chat/completions", {**body, "cache_prompt": reuse})
+
+    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What the engine says. Raises RunError for a refusal."""
+        response = self._response(path, body)
+        if "error" in response:
+            raise RunError(f"llama.cpp refuses {path}: {error_text(response)}")
+        return response
+
+    def _response(self, path: str, body: Mapping[str, Any]) -> Any:
+        connection = HTTPConnection(urlsplit(self._server.listening_address).netloc)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
         try:
-            return self.server.handle_chat_completions({**body, "cache_prompt": reuse})
-        except ValueError as error:  # a schema or a template that llama.cpp cannot use
-            return {"error": str(error)}
+            connection.request("POST", path, json.dumps(body), headers)
+            return json.load(connection.getresponse())
+        except (OSError, HTTPException) as error:
+            raise RunError(f"llama.cpp does not answer: {error}") from error
+        finally:
+            connection.close()
 
 
 def _reused(reply: Any) -> int:
@@ -248,25 +253,6 @@ def load(path: Path, threads: int, context: int, slots: int = 1, key: str = "") 
         ) from None
 
 
-def post(server: Any, key: str, path: str, body: Mapping[str, Any] | None) -> Any:
-    """Ask the engine for what it tells only over its loopback port; without a body it is asked by
-    GET."""
-    connection = HTTPConnection(urlsplit(server.listening_address).netloc, timeout=_PATIENCE_S)
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
-    try:
-        sent = None if body is None else json.dumps(body)
-        connection.request("GET" if body is None else "POST", path, sent, headers)
-        response = connection.getresponse()
-        raw = response.read()
-    except (OSError, HTTPException) as error:
-        raise RunError(f"llama.cpp does not answer: {error}") from error
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise RunError(f"llama.cpp refuses {path}: {raw[:200]!r}")
-    return json.loads(raw)
-
-
 def default_threads() -> int:
     """`JUDGEBENCH_THREADS` where it is set, else the cores that this process may use."""
     if (given := os.environ.get("JUDGEBENCH_THREADS", "")).isdigit():
@@ -285,13 +271,13 @@ def _xllamacpp() -> Any:
 
 
 def _find(model: str) -> Path:
-    path = fetch(model) if is_fetchable(model) else Path(model).expanduser()
+    path = Path(local_path(model))
     try:
         with path.open("rb") as file:
-            magic = file.read(4)
+            is_gguf = file.read(4) == b"GGUF"
     except OSError as error:
         raise SetupError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
-    if magic != b"GGUF":
+    if not is_gguf:
         raise SetupError(Problem("is no GGUF file", file=str(path)))
     return path
 
@@ -303,21 +289,20 @@ WITH_TOKEN_IDS = {"logprobs": True, "top_logprobs": 1, "post_sampling_probs": Tr
 
 _LISTED = 64  # tokens that a probe lists; labels seldom begin in more ways
 _CERTAIN = 1000.0  # a logit above all others
-_EVERY = 1 << 30  # lists the whole vocabulary
 _NEVER_IN_JSON = "\x01"
-_PATIENCE_S = 60.0
 
 
 class Probes:
     """One-token requests about the reply in `answered`, which `body` asked for."""
 
     def __init__(
-        self, server: Any, key: str, body: Mapping[str, Any], answered: Mapping[str, Any]
+        self, engine: LlamaEngine, body: Mapping[str, Any], answered: Mapping[str, Any]
     ) -> None:
-        self._server, self._key, self._body = server, key, body
-        content = answered["choices"][0].get("logprobs", {}).get("content", [])
+        self._engine, self._body = engine, body
+        (choice,) = answered["choices"]
+        content = choice.get("logprobs", {}).get("content", [])
         self._written = [Token(bytes(t["bytes"]), 0.0, int(t["id"])) for t in content]
-        self._text: str = answered["choices"][0]["message"]["content"] or ""
+        self._text: str = choice["message"]["content"] or ""
         self._prompt_tokens: int = answered["usage"]["prompt_tokens"]
 
     def read(self, asked: LabelsAsked) -> LabelsRead:
@@ -329,8 +314,9 @@ class Probes:
         grammar = place.grammar()
         if grammar is None:
             return None
-        behind = [token.id for token in (*self._written[: place.at], *place.branch)]
-        reply = self._server.handle_completions(
+        behind = place.ids_before(self._written)
+        reply = self._engine.ask(
+            "/v1/completions",
             {
                 "prompt": [self._prompt, *behind],
                 "n_predict": 1,
@@ -342,10 +328,8 @@ class Probes:
                 "n_probs": _LISTED,
                 "post_sampling_probs": True,
                 "cache_prompt": True,
-            }
+            },
         )
-        if "error" in reply:
-            raise RunError(f"llama.cpp tells no label probabilities: {reply['error']}")
         if reply["usage"]["prompt_tokens"] != self._prompt_tokens + len(behind):
             return None  # this template's prompt is not rendered alike on its own
         (step,) = reply["choices"][0]["logprobs"]["content"]
@@ -357,95 +341,11 @@ class Probes:
 
     @cached_property
     def _prompt(self) -> str:
-        return str(post(self._server, self._key, "/apply-template", self._body)["prompt"])
+        return str(self._engine.ask("/apply-template", self._body)["prompt"])
 
     @cached_property
     def _never_fits(self) -> int:
-        asked = {"content": _NEVER_IN_JSON, "add_special": False}
-        tokens = post(self._server, self._key, "/tokenize", asked)["tokens"]
+        tokens = self._engine.tokens(_NEVER_IN_JSON)
         if not tokens:
             raise SetupError("this model knows no control character, so its labels cannot be asked")
         return int(tokens[-1])
-
-
-class LlamaTokens:
-    """The probabilities of given texts by an engine. A `TokenModel` and its `Texts`.
-
-    llama.cpp tells no probabilities of a prompt. So it writes the text token by token: each is made
-    certain to be drawn, and is reported with its probability from before any sampler.
-    """
-
-    def __init__(self, engine: LlamaEngine, context: int) -> None:
-        self._engine, self.window = engine, context - 1
-        self.disarmed = engine.disarmed
-
-    @cached_property
-    def prefix(self) -> int:
-        """BOS, or EOS where there is none. Raises SetupError where there is neither."""
-        said = post(self._engine.server, self._engine.key, "/props", None)
-        found = self.ids(said.get("bos_token") or said.get("eos_token") or "")
-        if len(found) != 1:
-            raise SetupError("llama.cpp: this model has no token that begins a text")
-        return found[0]
-
-    @cached_property
-    def opening(self) -> list[int]:
-        return [token for token in self.ids("", add_special=True) if token == self.prefix]
-
-    def ids(self, text: str, add_special: bool = False) -> list[int]:
-        asked = {"content": text, "add_special": add_special, "parse_special": True}
-        return list(post(self._engine.server, self._engine.key, "/tokenize", asked)["tokens"])
-
-    def chat(self, messages: Sequence[Message]) -> str:
-        texts = [replace(m, content=self.disarmed(m.content)) for m in messages]
-        body = chat_body(Request("", tuple(texts)), "none")
-        return str(post(self._engine.server, self._engine.key, "/apply-template", body)["prompt"])
-
-    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
-        return [self._read(ids, start, reuse=False) for ids, start in texts]
-
-    def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
-        """Each from a seed of its own."""
-        found = []
-        for i in range(draws.count):
-            how = {"temperature": draws.temperature, "top_p": draws.top_p, "seed": draws.seed + i}
-            how |= {"n_predict": draws.max_tokens, "return_tokens": True, **PLAIN_SAMPLING}
-            done = self._written(prompt, how, reuse=i > 0)
-            found.append(done["tokens"][:-1] if done["stop_type"] == "eos" else done["tokens"])
-        return found
-
-    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
-        """Branch by branch: what the text begins with stays evaluated."""
-        asked = [(text, branch) for text, branches in texts for branch in branches]
-        sums = [
-            self._read([*text[: at.place], *at.tokens], at.place, reuse=i > 0).sum()
-            for i, (text, at) in enumerate(asked)
-        ]
-        return np.split(np.array(sums), list(accumulate(len(b) for _, b in texts))[:-1])
-
-    def _read(self, ids: Sequence[int], start: int, reuse: bool) -> Floats:
-        """The log-probabilities of the tokens from `start` on. What is reused was evaluated for
-        the same answer, or numbers would depend on what was asked before."""
-        every = range(start, len(ids))
-        return np.array([self._next(ids[:i], ids[i], reuse or i > start) for i in every])
-
-    def _next(self, ids: Sequence[int], token: int, reuse: bool) -> float:
-        told = self._told(ids, token, 1, reuse)
-        if told is None:  # a part of a character; so all are listed beside one that is drawn whole
-            told = self._told(ids, self.prefix, _EVERY, True) or {}
-        if token not in told:
-            raise RunError("llama.cpp does not say how likely a part of a character is")
-        return told[token]
-
-    def _told(
-        self, ids: Sequence[int], drawn: int, listed: int, reuse: bool
-    ) -> dict[int, float] | None:
-        how = {"n_predict": 1, "n_probs": listed, "logit_bias": [[drawn, _CERTAIN]]}
-        steps = self._written(ids, how, reuse).get("completion_probabilities")
-        if not steps:
-            return None
-        return {one["id"]: one["logprob"] for one in (*steps[0]["top_logprobs"], steps[0])}
-
-    def _written(self, prompt: Sequence[int], how: Mapping[str, Any], reuse: bool) -> Any:
-        asked = {"prompt": list(prompt), "cache_prompt": reuse, **how}
-        return post(self._engine.server, self._engine.key, "/completion", asked)

@@ -68,11 +68,15 @@ class Place:
     written: bytes
     options: Sequence[str]
 
+    def ids_before(self, written: Sequence[Token]) -> list[int | None]:
+        """The ids of the reply's tokens, as they would be here; `written` are those it has."""
+        return [token.id for token in (*written[: self.at], *self.branch)]
+
     def grammar(self) -> str | None:
         """The grammar of what an engine may write here, where it is asked anew, if options are
         written without needless escapes; None where they were not, or a character is half
         written."""
-        whole = [self.lead + as_bytes(json.dumps(o, ensure_ascii=False)) for o in self.options]
+        whole = [self.lead + _spellings(option)[0] for option in self.options]
         if not all(text.startswith(self.written) for text in whole):
             return None
         try:
@@ -145,18 +149,21 @@ def read_labels(
     offset = b"".join(pieces).rfind(as_bytes(text))
     if offset < 0:
         return LabelsRead({}, ("the tokens do not spell the reply",))
-    written = values(text)
-    if written is None:
+    try:
+        written = json.loads(text)
+    except (ValueError, RecursionError):
+        written = None
+    if not isinstance(written, dict):
         return LabelsRead({}, ("the reply is no JSON object",))
     for asked in reversed(fields):
-        value = written.get(asked.key)
-        if value is None or value.of not in asked.options:
-            written_so = "the reply holds none of the labels, letter by letter"
+        start = value_start(text, asked.key)
+        if start is None or written.get(asked.key) not in asked.options:
+            unlike = "the reply holds none of the labels, letter by letter"
             problems.append(
-                f"{asked.key}: {written_so if value else 'is not written once in the reply'}"
+                f"{asked.key}: {'is not written once in the reply' if start is None else unlike}"
             )
             continue
-        at, lead = _token_at(pieces, offset + len(as_bytes(text[: value.start])))
+        at, lead = _token_at(pieces, offset + len(as_bytes(text[:start])))
         read = _FieldReading(ask, asked.options)
         read.explore(Place(at, (), lead, b"", asked.options))
         if read.unknown > MOST_UNKNOWN:
@@ -267,68 +274,32 @@ def _token_at(pieces: Sequence[bytes], offset: int) -> tuple[int, bytes]:
     raise ValueError("no token reaches so far")
 
 
-# What stands before a member's value, in a text that is known to be a JSON object.
-_MEMBER = re.compile(r'[ \t\n\r]*[{,][ \t\n\r]*("(?:[^"\\]|\\.)*")[ \t\n\r]*:[ \t\n\r]*')
 _ENDED = re.compile(rb'"[ \t\n\r]*(?:[,}].*)?', re.DOTALL)
-_DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """The place where a key's value begins in a text, in characters, and what it is."""
-
-    start: int
-    of: object
-
-
-def values(text: str) -> dict[str, Value | None] | None:
-    """The values of a JSON object by key, None for a key that comes twice; None for any other
-    text."""
-    found: dict[str, Value | None] = {}
-    try:
-        if not isinstance(json.loads(text), dict):
-            return None
-        member = _MEMBER.match(text)
-        while member:
-            key, start = json.loads(member[1]), member.end()
-            value, end = _DECODER.raw_decode(text, start)
-            found[key] = None if key in found else Value(start, value)
-            member = _MEMBER.match(text, end)
-    except (ValueError, RecursionError):
-        return None
-    return found
+def value_start(text: str, key: str) -> int | None:
+    """The place where a key's value begins in the text of a JSON object; None where the key is not
+    written once."""
+    # Within a string the quote before the key would be escaped.
+    member = rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:\s*"
+    ends = [match.end() for match in re.finditer(member, text)]
+    return ends[0] if len(ends) == 1 else None
 
 
 def begins(value: bytes, option: str) -> bool:
     """Return whether `value` begins the JSON string of `option`, or is all of it and more."""
-    if value[:1] != b'"':
-        return False
-    at = 1
-    for char in option:
-        if at >= len(value):
-            return True
-        form = next((form for form in _forms(char) if value.startswith(form, at)), None)
-        if form is None:
-            return any(form.startswith(value[at:]) for form in _forms(char))
-        at += len(form)
-    return at >= len(value) or _ENDED.fullmatch(value, at) is not None
+    for spelling in _spellings(option):
+        if spelling.startswith(value):
+            return value != b""
+        if value.startswith(spelling):
+            return _ENDED.fullmatch(value, len(spelling) - 1) is not None
+    return False
 
 
 @lru_cache(maxsize=4096)
-def _forms(char: str) -> tuple[bytes, ...]:
-    """The ways to write a character in a JSON string (RFC 8259, section 7). None of them begins
-    another, so the first that fits is the one."""
-    units = char.encode("utf-16-be", "surrogatepass")
-    escaped = "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
-    forms = [escaped, re.sub("[a-f]", lambda hex_: hex_[0].upper(), escaped)]
-    if char in _SHORT:
-        forms.append("\\" + _SHORT[char])
-    if char not in '"\\' and char >= " ":
-        forms.append(char)
-    return tuple(map(as_bytes, forms))
-
-
-_SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+def _spellings(option: str) -> tuple[bytes, ...]:
+    """The JSON string of a label, with letters beyond ASCII as they are and escaped."""
+    return tuple(as_bytes(json.dumps(option, ensure_ascii=escaped)) for escaped in (False, True))
 
 
 def grammar(rests: Sequence[str]) -> str:

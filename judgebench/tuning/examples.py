@@ -250,9 +250,6 @@ class Texts:
     def __init__(self, model: str) -> None:
         self._tokenizer = tokenizer_of(model)
         self._encoder = ChatEncoder(self._tokenizer, model)
-        if not self._tokenizer.is_fast:
-            why = "its tokenizer does not tell which characters a token stands for"
-            raise SetupError(f"{model} cannot be trained on labels: {why}")
 
     def example(
         self, request: Request, reply: str, spans: Sequence[tuple[int, int]] | None = None

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.learning.trainer import Watch
-from judgebench.models.checkpoint import fetch, is_fetchable, merge
+from judgebench.models.checkpoint import local_path, merge
 from judgebench.models.contract import Message, Request
 from judgebench.tuning.examples import Texts
 from judgebench.tuning.train import ADAPTER, MODEL, Recipe, train
@@ -59,7 +59,7 @@ def tune_generator(
     if folder.exists():
         message = "is there already: name another folder, or remove it"
         raise SetupError(Problem(message, str(folder)))
-    base = str(fetch(model) if is_fetchable(model) else Path(model).expanduser())
+    base = local_path(model)
     texts, training = Texts(base), folder.with_name(f"{folder.name}.training")
     examples = [
         texts.example(Request("", tuple(Message(t.role, t.content) for t in p.messages)), p.target)

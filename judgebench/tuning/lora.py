@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import label_spans, written_reply
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.learning.trainer import Watch
-from judgebench.models.checkpoint import fetch, identify, identify_adapter, is_fetchable, merge
+from judgebench.models.checkpoint import identify, identify_adapter, local_path, merge
 from judgebench.models.contract import Request
 from judgebench.models.settings import BackendSettings
 from judgebench.models.transformers_backend import TransformersBackend
@@ -40,8 +39,7 @@ class Lora(Learner):
 
     def __init__(self, entry: LoraConfig, rubric: Rubric, prompt: Prompt) -> None:
         self._entry, self._rubric = entry, rubric
-        named = fetch(entry.model) if is_fetchable(entry.model) else entry.model
-        self._base = os.path.expanduser(str(named))
+        self._base = local_path(entry.model)
         self._settings = BackendSettings(context=entry.context)
         config = JudgeConfig(
             name=entry.name, backend=f"transformers:{self._base}", prompt=entry.prompt,

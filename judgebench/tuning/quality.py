@@ -143,9 +143,7 @@ class Classifier:
     def _embedded(self, texts: Sequence[str]) -> Any:
         """(texts, width): a vector of length 1 for each."""
         if self._encoder is not None:
-            from judgebench.retrieval.vectors import embed_whole
-
-            return embed_whole(self._encoder, texts)
+            return self._encoder.embed(texts)
         try:
             from sklearn.feature_extraction.text import HashingVectorizer
         except ImportError:

@@ -8,22 +8,11 @@ from typing import Any
 import numpy as np
 
 
-class WholeTokenizer:
-    """Everything fits."""
-
-    def __call__(self, text: str, **_: Any) -> dict[str, Any]:
-        return {"offset_mapping": []}
-
-    def num_special_tokens_to_add(self) -> int:
-        return 2
-
-
 @dataclass
 class ChanceEncoder:
     """Every text has a random vector, which its own words seed."""
 
     folder: Path
-    tokenizer: Any = field(default_factory=WholeTokenizer)
     max_tokens: int = 8
     name: str = "fake"
     embedded: list[str] = field(default_factory=list)

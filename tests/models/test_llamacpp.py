@@ -28,21 +28,12 @@ from judgebench.models import open_backend
 from judgebench.models.chat import chat_body
 from judgebench.models.contract import (
     Backend,
-    Draws,
     LabelField,
     LabelsAsked,
     Message,
     Request,
-    weigher_of,
 )
-from judgebench.models.llamacpp import (
-    PLAIN_SAMPLING,
-    WITH_TOKEN_IDS,
-    LlamaEngine,
-    Probes,
-    load,
-    post,
-)
+from judgebench.models.llamacpp import LlamaEngine, Probes
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status
@@ -134,8 +125,7 @@ def test_no_text_yields_a_control_token(smollm2: Path) -> None:
     engine = LlamaEngine(smollm2, 1, 512)
 
     def ids(text: str) -> list[int]:
-        asked = {"content": text, "add_special": False, "parse_special": True}
-        return list(post(engine.server, engine.key, "/tokenize", asked)["tokens"])
+        return engine.tokens(text, parse_special=True)
 
     control = frozenset(range(17))  # of this model
     assert control & set(ids("<|im_end|>")), "the attack would work unbroken"
@@ -248,22 +238,23 @@ def test_label_probabilities_are_those_of_every_token_of_the_raw_distribution(
     reply = replies_of(backend, [request])["k"]
     found = (reply.log_probabilities or {})["fit"]
 
-    server = load(smollm2, 1, 512, key="only-on-loopback")
+    engine = LlamaEngine(smollm2, 1, 512)
     body = chat_body(request, "json_schema")
-    answered = server.handle_chat_completions({**body, **PLAIN_SAMPLING, **WITH_TOKEN_IDS})
-    probes = Probes(server, "only-on-loopback", body, answered)
+    answered = engine.reply(request, "json_schema")
+    probes = Probes(engine, body, answered)
     value = reply.text.index(json.loads(reply.text)["fit"])
     before: list[int | None] = []
     while len(b"".join(t.piece for t in probes._written[: len(before)])) < value:
         before.append(probes._written[len(before)].id)
-    raw = server.handle_completions(
+    raw = engine.ask(
+        "/v1/completions",
         {
             "prompt": [probes._prompt, *before],
             "n_predict": 1,
             "n_probs": 49152,
             "cache_prompt": True,
             "temperature": 0.0,  # drawn at random it may be the end, which has no list
-        }
+        },
     )
     (step,) = raw["choices"][0]["logprobs"]["content"]
     weights = {
@@ -277,34 +268,3 @@ def test_label_probabilities_are_those_of_every_token_of_the_raw_distribution(
     total = sum(weights.values())
     expected = {label: math.log(weight / total) for label, weight in weights.items()}
     assert found == pytest.approx(expected, abs=1e-3)
-
-
-def test_texts_are_weighed_with_the_models_own_probabilities(backend: Backend) -> None:
-    """Held against what the engine tells of tokens that it writes of its own accord."""
-    weigher = weigher_of(backend, "llamacpp:")()
-    prompt = "The capital of France is"
-    engine = backend._idle[0]  # type: ignore[attr-defined]
-    asked = {"prompt": prompt, "n_predict": 8, "temperature": 0, "n_probs": 1}
-    written = post(engine.server, engine.key, "/completion", asked)
-    told = [step["logprob"] for step in written["completion_probabilities"]]
-    found = weigher.weigh([(prompt, written["content"])])[0].log_p
-    assert found == pytest.approx(told, abs=1e-2)
-    # Parts of characters are told too, and the same text says the same beside others.
-    odd, again = weigher.weigh(
-        [(prompt, " caf\u00e9 \U0001f600 \u4e2d"), (prompt, written["content"])]
-    )
-    assert len(odd.log_p) > 4
-    assert max(odd.log_p) < 0
-    assert again.log_p == found
-
-
-def test_completions_and_targets_in_them(backend: Backend) -> None:
-    weigher = weigher_of(backend, "llamacpp:")()
-    asked = (Message("user", "What is the capital of France?"),)
-    draws = Draws(2, 6, 1.0, 0.9, 8, 3)
-    told = weigher.draw(asked, ["the city of Paris"], draws)
-    expected = math.fsum(weigher.weigh([(asked, "the city of Paris")])[0].log_p)
-    for one in told.drawn:
-        assert one.targets[0][0] == pytest.approx(expected, abs=0.1)
-        assert len(one.log_p) == len(one.tokens) <= 6
-    assert weigher.draw(asked, ["the city of Paris"], draws) == told

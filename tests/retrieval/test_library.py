@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from judgebench.retrieval.vectors import Corpus, Document, Library
+from judgebench.retrieval.vectors import Corpus, Library
 
 LONG = "A tick is pulled out with fine tweezers, straight up and without a twist of the hand. Wash."
 
 
 def library(*texts: str, characters: int = 400) -> Library:
-    held = Corpus(tuple(Document(str(i), text) for i, text in enumerate(texts)))
-    return Library(held, "words", characters, Path("unused"))
+    return Library(Corpus(texts), "words", characters, Path("unused"))
 
 
 def test_what_was_shown_is_not_shown_again() -> None:

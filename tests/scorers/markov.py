@@ -27,11 +27,11 @@ NEXT = np.array(
 
 
 class Chain:
-    """A `TokenModel` and its `Texts`. `fixed` completions are given in place of sampled ones."""
+    """A `TokenModel` and its encoder. `fixed` completions are given in place of sampled ones."""
 
     prefix, opening = 0, [0]
 
-    def __init__(self, window: int = 64, fixed: Sequence[list[int]] = ()) -> None:
+    def __init__(self, window: int = 2048, fixed: Sequence[list[int]] = ()) -> None:
         self.window, self.fixed, self.passes = window, fixed, 0
 
     def ids(self, text: str) -> list[int]:
@@ -43,13 +43,15 @@ class Chain:
     def chat(self, messages: Sequence[Message]) -> str:
         return "^" + self.disarmed(messages[-1].content)
 
-    def log_p(self, texts: Sequence[tuple[Sequence[int], int]]) -> Sequence[Floats]:
-        assert all(len(ids) - 1 <= self.window for ids, _ in texts)
-        self.passes += len(texts)
+    def log_p(self, groups: Any) -> list[list[Floats]]:
+        assert all(len(ids) - 1 <= self.window for texts in groups for ids, _ in texts)
+        self.passes += sum(map(len, groups))
         with np.errstate(divide="ignore"):
             logs = np.log(NEXT)
-        steps = [np.array([logs[a, b] for a, b in pairwise(ids)]) for ids, _ in texts]
-        return [log[start - 1 :] for log, (_, start) in zip(steps, texts, strict=True)]
+        return [
+            [np.array([logs[a, b] for a, b in pairwise(ids)])[start - 1 :] for ids, start in texts]
+            for texts in groups
+        ]
 
     def sampled(self, prompt: Sequence[int], draws: Draws) -> Sequence[list[int]]:
         if self.fixed:

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from markov import LETTERS, NEXT, Chain, completions
 
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.models.contract import Draws, Message
-from judgebench.models.weighing import TokenWeigher, windows
+from judgebench.models.weighing import TokenWeigher
 from judgebench.records import Answer, Status, signature_of
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
-from judgebench.scorers.likelihood import LONG, NEVER, expected_occurrences, relaxed_cross_entropy
+from judgebench.scorers.likelihood import NEVER, expected_occurrences, relaxed_cross_entropy
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, KeptScores, Scored, Scorer
 from judgebench.studies.verdicts import scores
 
@@ -84,37 +82,11 @@ def test_what_cannot_be_scored_says_why_and_changes_no_neighbour() -> None:
 def test_an_unlikely_text_of_many_bytes_has_no_word_perplexity() -> None:
     long = of("word-perplexity", Answer("1", "ab" * 500))
     assert long == Scored.none("the perplexity is larger than any number")
-    assert of("byte-perplexity", Answer("1", "ab" * 500)).reason == LONG
 
 
-@given(before=st.integers(1, 9), text=st.integers(0, 40), window=st.integers(1, 12))
-def test_windows_predict_every_token_once(before: int, text: int, window: int) -> None:
-    if before > window:
-        return
-    plan = list(windows(before, before + text, window))
-    predicted = [token for _, since, to in plan for token in range(since, to)]
-    assert predicted == list(range(before, before + text))
-    for number, (first, since, to) in enumerate(plan):
-        read = to - 1 - first
-        assert 1 <= read <= window
-        assert first < since
-        assert number == len(plan) - 1 or read == window or first == 0
-    assert not plan or plan[0][0] == 0
-    assert all(to - 1 - first == window for first, _, to in plan[1:])
-
-
-def test_a_long_text_is_read_in_windows_and_says_so() -> None:
-    text = "ab b" * 5
-    one = weigher(window=8).weigh([("", text)])[0]
-    # The chain remembers one letter, so windows change nothing.
-    assert sum(one.log_p) == pytest.approx(log_p(text))
-    assert (len(one.log_p), one.unseen) == (20, 12)
-    assert weigher().weigh([("", text)])[0].unseen == 0
-
-
-def test_a_question_that_fills_the_window_is_refused() -> None:
-    long, short = weigher(window=8).weigh([((Message("user", "a" * 9),), "b"), ("", "b")])
-    assert long.reason == "what stands before it has 10 tokens, and the model reads 8"
+def test_a_text_that_the_window_does_not_hold_is_refused() -> None:
+    long, short = weigher(window=8).weigh([((Message("user", "a" * 9),), "b"), ("", "b" * 8)])
+    assert long.reason == "the text with what stands before it has 11 tokens, and the model reads 8"
     assert short.log_p
     draws = Draws(2, 8, 1.0, 1.0, 1, 0)
     told = weigher(window=8).draw(ASKED, ["b"], draws)

@@ -25,7 +25,7 @@ from judgebench.models.contract import (
 )
 from judgebench.models.settings import BackendSettings
 from judgebench.models.weighing import CLOSE as CLOSE_TOKEN
-from judgebench.models.weighing import LabelScorer, ReplyTokens, label_texts, reach_of
+from judgebench.models.weighing import LabelScorer, ReplyTokens, TextReader, label_texts
 
 pytestmark = [
     pytest.mark.transformers,
@@ -213,18 +213,6 @@ def test_a_label_is_written_as_constrained_generation_writes_it(backend) -> None
         assert reply.text.startswith(texts[0] + ",")
 
 
-def test_a_prompt_cut_at_its_last_control_token_has_the_tokens_of_the_whole(engine) -> None:
-    _, _, encoder = engine
-    texts = ReplyTokens(encoder)
-    (fields,) = label_texts(asked("independent"), {})
-    for text in TEXTS:
-        prompt = encoder.chat(ask(text).messages)
-        never = ReplyTokens(encoder)
-        never._cuttable = False
-        assert texts.branches(prompt, fields) == never.branches(prompt, fields)
-    assert texts._cuttable
-
-
 def test_a_prompt_that_leaves_no_room_for_a_label_is_too_long(backend, engine) -> None:
     replies = replies_of(
         backend,
@@ -260,6 +248,7 @@ def test_other_architectures_say_what_plain_passes_say(engine, kind, attends) ->
     model = small(kind, attn_implementation=attends)
     _, tokenizer, encoder = engine
     made = (model, tokenizer, encoder)
+    assert TextReader(model).tree_reach > 0
     for how in ("independent", "chained"):
         reply = scorer(made).reply(ask("Rest.", labels_asked=asked(how)))
         for key, plain in plainly(made, "Rest.", reply, how):
@@ -267,23 +256,27 @@ def test_other_architectures_say_what_plain_passes_say(engine, kind, attends) ->
             assert list(found.values()) == pytest.approx(plain, abs=CLOSE)
 
 
-def test_past_a_sliding_window_nothing_is_weighed(engine) -> None:
-    _, tokenizer, encoder = engine
-    model = small("Mistral", sliding_window=64)
-    assert reach_of(model) == 64
-    request = ask("Rest. " * 30, labels_asked=asked("independent"))
-    assert scorer((model, tokenizer, encoder)).reply(request).finish == "too_long"
-    assert reach_of(small("Gemma2", sliding_window=48)) == 48
-    assert reach_of(small("Qwen2")) > 1 << 20
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("Mistral", {"sliding_window": 64}),
+        ("Gemma2", {"sliding_window": 48}),
+        ("Mamba", {"state_size": 4}),
+    ],
+)
+def test_where_no_tree_can_be_read_plain_passes_weigh(engine, kind, changes) -> None:
+    """Past a sliding window, and by models that keep no keys and values."""
+    model = small(kind, **changes)
+    assert TextReader(model).tree_reach == changes.get("sliding_window", 0)
+    made = (model, *engine[1:])
+    reply = scorer(made).reply(ask("Rest. " * 30, labels_asked=asked("chained")))
+    for key, plain in plainly(made, "Rest. " * 30, reply, "chained"):
+        assert list((reply.log_probabilities or {})[key].values()) == pytest.approx(
+            plain, abs=CLOSE
+        )
 
 
-def test_models_without_a_plain_cache_are_refused() -> None:
-    mamba = small("Mamba", state_size=4)
-    with pytest.raises(SetupError, match="cannot weigh labels"):
-        reach_of(mamba)
-
-
-def test_a_model_that_reads_the_mask_in_its_own_way_is_told_and_not_believed(engine) -> None:
+def test_a_model_that_reads_the_mask_in_its_own_way_is_read_by_plain_passes(engine) -> None:
     """Here one that heeds no mask at all: labels would see each other."""
     model, tokenizer, encoder = engine
     forward = model.forward
@@ -299,5 +292,17 @@ def test_a_model_that_reads_the_mask_in_its_own_way_is_told_and_not_believed(eng
 
         __call__ = forward
 
-    with pytest.raises(SetupError, match="differ by"):
-        scorer((Deaf(), tokenizer, encoder)).reply(ask("Rest.", labels_asked=asked("independent")))
+    deaf = (Deaf(), tokenizer, encoder)
+    assert TextReader(model).tree_reach > 0
+    assert TextReader(deaf[0]).tree_reach == 0
+    reply = scorer(deaf).reply(ask("Rest.", labels_asked=asked("independent")))
+    for key, plain in plainly(engine, "Rest.", reply, "independent"):
+        assert list((reply.log_probabilities or {})[key].values()) == pytest.approx(
+            plain, abs=CLOSE
+        )
+
+
+def test_labels_that_tokens_do_not_tell_apart_are_refused(engine) -> None:
+    one = LabelField("harm", ("none",))
+    with pytest.raises(SetupError, match="cannot be told apart"):
+        scorer(engine).reply(ask("Rest.", labels_asked=asked("independent", (one,))))

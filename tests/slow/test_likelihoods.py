@@ -11,7 +11,7 @@ import pytest
 from judgebench.models import open_backend
 from judgebench.models.contract import Draws, Message, Weigher, weigher_of
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weighing import Branch, Prefix, TreeReader, passes_of
+from judgebench.models.weighing import TextReader
 
 pytestmark = [
     pytest.mark.transformers,
@@ -27,15 +27,14 @@ TEXTS = (
     "Benign brain tumors are not cancerous and do not spread or invade surrounding tissues.\n"
     "They grow slowly.",
     "Vitamin D toxicity: 10 ng/mL \u2265 naïve café",
-    "word " * 600 + "end.",
 )
 PAIRS = (
     ("Q: What is the capital of France?\nA:", " Paris"),
     ("Are benign brain tumors serious?", " No, they do not spread."),
 )
 # lm-evaluation-harness 0.4.13 (HFLM, float32, max_length 256) on the same weights, 2026-11-23:
-# loglikelihood_rolling of the texts, which reads the last in windows, and loglikelihood of pairs.
-HARNESS_ROLLING = (-31.742942810058594, -84.1525650024414, -102.29019165039062, -4077.1343994140625)
+# loglikelihood_rolling of the texts, and loglikelihood of pairs.
+HARNESS_ROLLING = (-31.742942810058594, -84.1525650024414, -102.29019165039062)
 HARNESS_PAIRS = (-3.0114617347717285, -24.55933380126953)
 
 
@@ -55,7 +54,8 @@ def sums(weigher: Weigher, texts: Any) -> list[float]:
 def test_rolling_log_likelihoods_are_those_of_the_harness(weigher: Weigher) -> None:
     found = sums(weigher, [("", text) for text in TEXTS])
     assert found == pytest.approx(list(HARNESS_ROLLING), rel=1e-5)
-    assert [one.unseen > 0 for one in weigher.weigh([("", TEXTS[3])])] == [True]
+    (long,) = weigher.weigh([("", "word " * 600)])
+    assert long.reason.endswith("and the model reads 256")
 
 
 def test_conditional_log_likelihoods_are_those_of_the_harness(weigher: Weigher) -> None:
@@ -83,25 +83,6 @@ def small(kind: str, **how: Any) -> Any:
     return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
 
 
-class Plain:
-    """A `TokenModel` that can only read whole texts."""
-
-    window = 512
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def log_p(self, texts: Any) -> list[Any]:
-        import torch
-
-        found = []
-        with torch.inference_mode():
-            for ids, start in texts:
-                logs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-                found.append(np.array([float(logs[i - 1, ids[i]]) for i in range(start, len(ids))]))
-        return found
-
-
 @pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Gemma2"])
 def test_branches_at_every_place_cost_one_pass_and_say_what_plain_passes_say(
     kind: str, monkeypatch: pytest.MonkeyPatch
@@ -111,24 +92,20 @@ def test_branches_at_every_place_cost_one_pass_and_say_what_plain_passes_say(
     model = small(kind)
     draw = np.random.default_rng(3)
     trunk = draw.integers(0, 50, 40).tolist()
-    branches = [
-        Branch(place, tuple(draw.integers(0, 50, size).tolist()))
+    texts = [
+        (trunk[:place] + draw.integers(0, 50, size).tolist(), place)
         for place in range(5, 41, 3)
         for size in (1, 2, 4)
     ]
     passes = []
     forward = model.forward
-    monkeypatch.setattr(model, "forward", lambda **how: passes.append(1) or forward(**how))
     with torch.inference_mode():
-        found = TreeReader(model, Prefix([], [])).hung(trunk, branches)
-    assert len(passes) == 1
-    monkeypatch.undo()
-    plain = passes_of(Plain(model), [(trunk, branches)])[0]
-    assert found == pytest.approx(plain, abs=1e-4)
-    monkeypatch.setattr("judgebench.models.weighing._STEPS", 16)
-    with torch.inference_mode():
-        stretches = TreeReader(model, Prefix([], [])).hung(trunk, branches[::-1])
-    assert stretches[::-1] == pytest.approx(plain, abs=1e-4)
+        reader = TextReader(model)
+        monkeypatch.setattr(model, "forward", lambda **how: passes.append(1) or forward(**how))
+        together = reader.read(texts)
+        assert len(passes) == 1
+        for text, log_p in zip(texts, together, strict=True):
+            assert log_p == pytest.approx(reader.read_alone(*text), abs=1e-4)
 
 
 def test_completions_are_weighed_as_whole_texts_are(weigher: Weigher) -> None:
@@ -139,9 +116,9 @@ def test_completions_are_weighed_as_whole_texts_are(weigher: Weigher) -> None:
     again = weigher.draw(asked, [" Paris", "the city of Paris"], draws)
     assert [one.tokens for one in again.drawn] == [one.tokens for one in told.drawn]
     assert len({tuple(one.tokens) for one in told.drawn}) == 3
-    engine = weigher._model  # type: ignore[attr-defined]
-    assert engine._tree_reach > 0
-    engine._tree_reach = 0  # as of a model that takes no mask of a tree
+    reader = weigher._model._reader  # type: ignore[attr-defined]
+    assert reader.tree_reach > 0
+    reader.tree_reach = 0  # as of a model that takes no mask of a tree
     plain = weigher.draw(asked, [" Paris", "the city of Paris"], draws)
     for one, other in zip(told.drawn, plain.drawn, strict=True):
         assert one.tokens == other.tokens

@@ -3,10 +3,10 @@
 import json
 import math
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from engine_requests import (
@@ -79,21 +79,17 @@ def test_free_text_under_the_same_key_twice(backend: Backend) -> None:
     assert not first.text.startswith("{")
 
 
-def test_closing_the_iterator_ends_what_is_under_way(backend: Backend) -> None:
+def test_requests_are_read_no_further_than_one_batch(backend: Backend) -> None:
     read = 0
 
     def endless() -> Iterator[Request]:
         nonlocal read
         while True:
             read += 1
-            # The first is done at once, while the ones after it would take long.
-            yield ask("Rest.", f"old{read}", schema=None, max_tokens=1 if read == 1 else 400)
+            yield ask("Rest.", str(read), schema=None, max_tokens=1)
 
-    replies = cast(Generator[Reply], backend.complete(endless()))
-    assert next(replies).key == "old1"
-    replies.close()
+    assert next(backend.complete(endless())).key == "1"
     assert read == SETTINGS.concurrency
-    assert set(replies_of(backend, [ask("Rest.", "new", max_tokens=2)])) == {"new"}
 
 
 def test_a_schema_that_cannot_be_enforced_is_a_setup_error(backend: Backend) -> None:
@@ -171,15 +167,12 @@ def from_prompt(
 ) -> dict[str, float]:
     """ln P of each label, from `prompt_logprobs` of the reply up to the label's quote and each
     token that begins the label."""
-    from vllm.sampling_params import SamplingParams
 
     engine = backend._engine
     assert engine is not None
-    llm, encoded, pieces = engine._engine, engine.encode(request), engine.vocabulary._pieces
-    engine.send(request, encoded)
-    while not (done := engine.step()):
-        continue
-    written = list(done[0][1].outputs[0].token_ids)
+    encoded, pieces = engine.encode(request), engine.pieces
+    (output,) = engine._generated([encoded], [engine._sampling(request)])
+    written = list(output.outputs[0].token_ids)
     label_at = reply.text.index(json.loads(reply.text)["fit"])
     before = next(
         written[:n]
@@ -187,23 +180,13 @@ def from_prompt(
         if b"".join(pieces[i] for i in written[:n]).decode() == reply.text[:label_at]
     )
     weights = dict.fromkeys(labels, 0.0)
-    told = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0)
     for label in labels:
         for begun in {label[:n].encode() for n in range(1, len(label) + 1)} & set(pieces):
-            last = pieces.index(begun)
-            listed = finished(llm, told, [*encoded, *before, last]).prompt_logprobs[-1]
-            weights[label] += math.exp(listed[last].logprob)
+            text = [*encoded, *before, pieces.index(begun)]
+            ((log_p,),) = engine.log_p([[(text, len(text) - 1)]])
+            weights[label] += math.exp(log_p[0])
     total = sum(weights.values())
     return {label: math.log(weight / total) for label, weight in weights.items()}
-
-
-def finished(llm: Any, sampling: Any, prompt: list[int]) -> Any:
-    """What the bare engine makes of a prompt."""
-    llm.add_request("bare", {"prompt_token_ids": prompt}, sampling)
-    while True:
-        for output in llm.step():
-            if output.finished:
-                return output
 
 
 def test_several_independent_labels_are_refused(backend: Backend) -> None:

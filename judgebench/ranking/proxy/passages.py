@@ -18,7 +18,7 @@ import numpy as np
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.checkpoint import identify, sha256_of
 from judgebench.ranking.proxy.task import PassagesConfig
-from judgebench.retrieval.vectors import Corpus, embed_whole, embeddings, nearest
+from judgebench.retrieval.vectors import Corpus, KeptVectors, nearest
 from judgebench.texts import passages_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ class PassageRetriever:
             if config.late_interaction
             else EncoderReranker(encoder)
         )
-        self._vectors = embeddings(corpus, encoder, folder)
+        kept = KeptVectors(encoder.name, folder, encoder)
+        self._vectors = kept.of(corpus.documents)
+        kept.write()
 
     def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
         """The passages for each query, the best first, of equal ones the first; all come from its
@@ -59,9 +61,9 @@ class PassageRetriever:
         found: list[list[str]] = []
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             asked = queries[start : start + _QUERIES_AT_ONCE]
-            vectors = embed_whole(self._encoder, asked)
+            vectors = self._encoder.embed(asked)
             places = nearest(self._vectors, vectors, self._config.documents)
-            documents = ([self._corpus.documents[place].text for place in own] for own in places)
+            documents = ([self._corpus.documents[place] for place in own] for own in places)
             most = self._config.characters
             chunks = [
                 list(dict.fromkeys(chunk for text in texts for chunk in passages_of(text, most)))

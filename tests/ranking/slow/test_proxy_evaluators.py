@@ -399,7 +399,6 @@ def test_an_encoder_that_lacks_a_part_is_refused(missing, said, encoder, tmp_pat
     with pytest.raises(SetupError, match=said) as error:
         open_encoder(str(tmp_path))
     assert str(tmp_path) in str(error.value)
-    assert missing in str(error.value)
 
 
 def test_a_missing_or_torn_encoder_is_an_error(encoder: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
 from judgebench.models.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
 from judgebench.ranking.proxy.passages import ColBERTReranker, PassageRetriever  # noqa: E402
 from judgebench.ranking.proxy.task import PassagesConfig  # noqa: E402
-from judgebench.retrieval.vectors import Corpus, Document  # noqa: E402
+from judgebench.retrieval.vectors import Corpus  # noqa: E402
 from judgebench.texts import passages_of  # noqa: E402
 
 TEXTS = [
@@ -33,7 +33,7 @@ TEXTS = [
     "Sugar and soft drinks are the main cause of tooth decay. Brush twice a day with fluoride.",
     "Poor sleep has many causes. A dark, cool bedroom and fixed hours help most people.",
 ]
-CORPUS = Corpus(tuple(Document(str(i), text) for i, text in enumerate(TEXTS)), duplicates=2)
+CORPUS = Corpus(tuple(TEXTS))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,6 @@ def test_passages_come_from_the_nearest_documents(minilm: Encoder, kept: Path) -
 def test_the_manifest_says_what_the_passages_rest_on(minilm: Encoder, kept: Path) -> None:
     about = json.loads(json.dumps(retriever(minilm, kept).describe()))
     assert about["corpus"]["documents"] == 7
-    assert (about["corpus"]["duplicates"], about["corpus"]["empty"]) == (2, 0)
     assert about["encoder"] == {"name": "minilm", "max_tokens": 512}
     assert about["reranker"]["name"] == "sentence encoder, no late interaction"
     assert (about["documents"], about["passages"], about["characters"]) == (5, 3, 300)

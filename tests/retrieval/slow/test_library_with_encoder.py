@@ -30,7 +30,7 @@ def test_passages_are_found_by_meaning_and_vectors_are_kept(tmp_path: Path, mini
     found = [library.find(question, 1) for question in questions]
     assert found == [(TEXTS["sleep"],), (TEXTS["rabies"],)]
     assert library.find("What may a dog give me?", 9, found[1])[-1] != TEXTS["rabies"]
-    (kept,) = (tmp_path / "run" / "knowledge").glob("minilm-*/embeddings.npz")
+    (kept,) = (tmp_path / "run" / "knowledge").glob("*/*.npz")
     written = kept.stat().st_mtime_ns
     assert open_library(config, tmp_path, tmp_path / "run").find(questions[0], 1) == found[0]
     assert kept.stat().st_mtime_ns == written

@@ -253,7 +253,7 @@ def test_an_adapter_for_another_base_is_an_error(tiny: Path, tmp_path: Path) -> 
     # Made by another tool, which keeps no hash: the shapes tell.
     (tmp_path / "a" / ADAPTER / "base.json").unlink()
     wide = write_tiny_model(tmp_path / "wide", hidden_size=64)
-    with pytest.raises(SetupError, match="an adapter of base does not fit this model"):
+    with pytest.raises(SetupError, match="an adapter that does not fit this model"):
         with_adapter(load(str(wide), dtype="float32")[0], tmp_path / "a" / ADAPTER, merged=True)
     with pytest.raises(SetupError, match="holds no adapter: it lacks adapter_config"):
         identify_adapter(tmp_path)
