@@ -670,8 +670,7 @@ def export_judge(
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.forecast import budget_of
-    from judgebench.runs.judging import Work
-    from judgebench.runs.stop import Stop
+    from judgebench.runs.judging import Stop, Work
 
     export = import_module("judgebench.tuning.export").export_judge
     display = ProgressDisplay(Screen()) if show_progress else nullcontext(SILENT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -176,8 +176,7 @@ class Extension:
     part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
     not judged; both are kept in the run folder. `about` stands in the manifest under the wing's
     name, `settings` under its key of bench.yaml. `controls` are added to the usual baselines,
-    `learnt` makes more judges that learn. `counted` and `told` are said when the run begins:
-    `139 altered answers`.
+    `learnt` makes more judges that learn. `told` are sentences that are said when the run begins.
     """
 
     wing: str
@@ -190,7 +189,6 @@ class Extension:
     variants: Callable[[Sequence[LLMJudge]], Iterable[Variant]] = no_variants
     controls: tuple[Control, ...] = ()
     learnt: Callable[[Bench, RunFolder], Sequence[LearntJudge]] = no_judges
-    counted: str = ""
     told: tuple[str, ...] = ()
 
 
@@ -225,6 +223,18 @@ class Bench:
         return {judge.name for kind in kinds for judge in kind}
 
     @property
+    def models(self) -> Iterator[tuple[LLMJudge, Sequence[Answer]]]:
+        """The language models, also as they are asked in another way, each with what it judges."""
+        yield from ((judge, self.dataset.answers) for judge in self.judges)
+        yield from ((variant.judge, variant.answers) for variant in self.variants)
+        yield from ((free.judge, free.answers) for free in self.content_free)
+
+    @property
+    def asked(self) -> list[Judge]:
+        """Every judge that is asked, and whose verdicts are kept as they come."""
+        return [*(judge for judge, _ in self.models), *self.others, *self.learnt]
+
+    @property
     def n_judges(self) -> int:
         """The number of judges that give labels, without controls, juries and calibrations."""
         made = [entry for entry in self.learning if is_judge(entry)]
@@ -249,7 +259,7 @@ class Bench:
 
     @property
     def in_words(self) -> str:
-        """A summary of its content for `judgebench check`."""
+        """A summary of its content."""
         beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
         found = Counter(a.kind for a in self.answers) if self.rubric.kinds != {"answer"} else None
         rows: Mapping[Kind, int] = found or {"answer": len(self.answers)}

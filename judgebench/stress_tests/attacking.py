@@ -69,7 +69,6 @@ class StressExtension:
             settings={"stress": settings},
             variants=partial(_variants, plan),
             controls=("constant-severe",),
-            counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
             told=tuple(_notes(plan, told)),
         )
 

@@ -6,7 +6,7 @@ from scripted_judges import Listener
 
 from judgebench.errors import RunError, SetupError
 from judgebench.progress import NoProgress
-from judgebench.runs.stop import Stop, run_lanes
+from judgebench.runs.judging import Stop, run_lanes
 
 
 def nothing() -> None: ...

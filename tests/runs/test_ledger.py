@@ -21,7 +21,8 @@ def verdict(row: int, status: Status = Status.OK, **more) -> Verdict:
 
 def ledger(*verdicts: Verdict, parse_retries: int = 1) -> Ledger:
     made = Ledger(indexed(ITEMS), "sig", parse_retries)
-    made.note_all(verdicts)
+    for verdict in verdicts:
+        made.note(verdict)
     return made
 
 
@@ -46,7 +47,7 @@ def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothin
         verdict(1, content_hash="of another text"),
         verdict(2, item_id="gone"),
     ]
-    assert made.note_all([*strangers, verdict(3)]) == 3
+    assert [made.note(found) for found in (*strangers, verdict(3))] == [False, False, False, True]
     assert len(made.never_ended(ROWS)) == 4
 
 

@@ -44,7 +44,7 @@ def stopped(process: subprocess.Popen[bytes], once: bytes) -> tuple[float, bytes
 def test_what_takes_long_is_cut_off_after_a_while() -> None:
     code = (
         "import time; from judgebench.progress import NoProgress; "
-        "from judgebench.runs.stop import Interrupted, Stop, ctrl_c, run_lanes\n"
+        "from judgebench.runs.judging import Interrupted, Stop, ctrl_c, run_lanes\n"
         "stop, lanes = Stop(), {'fit': lambda: time.sleep(60)}\n"
         "try:\n"
         "    with ctrl_c(stop, print, 0.5):\n"
