@@ -122,6 +122,10 @@ def load_bench(
         for s in models
         if s.knowledge
     }
+    prompts = [
+        gather(f"judges.{spec.name}", _prompt_of, spec, rubric, file) if rubric else None
+        for spec in models
+    ]
     dataset = arguments
     if dataset is None and whole and rubric:
         dataset = gather("data", _load_data, config, whole, file, data_folder)
@@ -139,7 +143,9 @@ def load_bench(
         if extension := gather(extend.wing, extend, loaded):
             dataset = gather(extend.wing, _extended, dataset, extension) or dataset
             config = config.model_copy(update=dict(extension.settings))
-    prompts = [gather(f"judges.{s.name}", _prompt_of, s, rubric, dataset, file) for s in models]
+    shown = [(s, prompt) for s, prompt in zip(models, prompts, strict=True) if prompt]
+    for model, prompt in shown:
+        gather(f"judges.{model.name}", _check_texts, model, prompt, rubric, dataset)
     recorded, warnings = list[RecordedJudge](), list[Problem]()
     beside = [answer.item_id for answer in extension.beside] if extension else []
     for spec in (s for s in specs if isinstance(s, RecordedConfig)):
@@ -160,8 +166,7 @@ def load_bench(
     gather.raise_any()
     opened = [
         gather(f"judges.{spec.name}", _open, spec, (rubric, prompt), file.parent, libraries)
-        for spec, prompt in zip(models, prompts, strict=True)
-        if prompt
+        for spec, prompt in shown
     ]
     judges = tuple(judge for judge in opened if judge is not None)
     calibrations = tuple(s for s in specs if isinstance(s, CalibrationConfig))
@@ -354,10 +359,15 @@ def _judge_config(entry: str | dict[str, object], file: Path, node: yaml.Node | 
     return judge_entry(value, str(source), node)
 
 
-def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset, file: Path) -> Prompt:
-    """The judge's prompt, after a check that it fits rubric, judge and answers."""
+def _prompt_of(spec: JudgeConfig, rubric: Rubric, file: Path) -> Prompt:
+    """The judge's prompt, after a check that it fits rubric and judge."""
     prompt = load_prompt(spec.prompt, relative_to=file.parent)
     check_judge(spec, prompt, rubric)
+    return prompt
+
+
+def _check_texts(spec: JudgeConfig, prompt: Prompt, rubric: Rubric, dataset: Dataset) -> None:
+    """Raises SetupError where answers lack what the prompt shows."""
     if dataset.textless:
         raise SetupError(no_texts("the model reads answers", dataset))
     kinds = rubric.kinds if len(rubric.kinds) == 1 else {judged_kind(spec, prompt)}
@@ -368,7 +378,6 @@ def _prompt_of(spec: JudgeConfig, rubric: Rubric, dataset: Dataset, file: Path) 
             f"{len(lacking)} of {len(dataset.answers)} answers lack"
         )
         raise SetupError(Problem(message, field="prompt", found=some(lacking)))
-    return prompt
 
 
 def no_texts(why: str, dataset: Dataset) -> Problem:

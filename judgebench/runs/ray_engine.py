@@ -21,18 +21,19 @@ from judgebench.models.hosts import ray_hosts
 from judgebench.prompt import parse_prompt
 from judgebench.records import Verdict
 
-BATCH = 64  # answers at least, and the rest of what is shown together
+MAX_BATCH = 256  # answers, and the rest of what is shown together
+_BATCHES_A_WORKER = 4  # at least, so that none waits long for the slowest
 
 
 class OnRay:
     """A judge that has others judge: on the cluster that Ray finds, else on this machine.
 
-    `workers` defaults to one a GPU, or one a machine where there is none. Raises MissingExtra
-    without Ray, SetupError or RunError for what a worker meets.
+    `workers` defaults to one a GPU, or one a machine where there is none; about `n` answers are
+    judged. Raises MissingExtra without Ray, SetupError or RunError for what a worker meets.
     """
 
-    def __init__(self, judge: LLMJudge, workers: int | None) -> None:
-        self._judge, self._workers = judge, workers
+    def __init__(self, judge: LLMJudge, workers: int | None, n: int) -> None:
+        self._judge, self._workers, self._n = judge, workers, n
         self.name, self.signature = judge.name, judge.signature
         self.parse_retries = judge.parse_retries
         self.hosts = [*judge.hosts, *ray_hosts()]
@@ -43,8 +44,10 @@ class OnRay:
         return self._judge.describe()
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        ray, batches = _import_ray(), _batches(tasks)
+        ray = _import_ray()
         idle, busy = [*(self._actors or self._start(ray))], dict[Any, Any]()
+        size = min(MAX_BATCH, self._n // (_BATCHES_A_WORKER * len(idle)))
+        batches = _batches(tasks, max(1, size))
         try:
             while True:
                 while idle and (batch := next(batches, None)):
@@ -69,7 +72,7 @@ class OnRay:
         gpus = int(ray.cluster_resources().get("GPU", 0))
         on_gpu = gpus and kind_of(self._judge.config.backend).uses_gpu
         actor = ray.remote(
-            max_restarts=-1, max_task_retries=-1, **({"num_gpus": 1} if on_gpu else {"num_cpus": 1})
+            max_restarts=-1, max_task_retries=3, **({"num_gpus": 1} if on_gpu else {"num_cpus": 1})
         )(_Worker)
         judge = self._judge
         about = (judge.config, judge.whole, judge.prompt.name, judge.prompt.text, judge.signature)
@@ -90,11 +93,11 @@ class OnRay:
                 ray.shutdown()
 
 
-def _batches(tasks: Iterable[Task]) -> Iterator[list[Task]]:
+def _batches(tasks: Iterable[Task], size: int) -> Iterator[list[Task]]:
     """Batches that cut no bundle."""
     batch: list[Task] = []
     for task in tasks:
-        if len(batch) >= BATCH and not (task.bundle and task.bundle == batch[-1].bundle):
+        if len(batch) >= size and not (task.bundle and task.bundle == batch[-1].bundle):
             yield batch
             batch = []
         batch.append(task)
@@ -142,5 +145,5 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise MissingExtra("the engine ray", "ray", "ray[data]") from error
+        raise MissingExtra("the engine ray", "ray", "ray") from error
     return ray

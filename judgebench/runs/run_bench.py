@@ -75,7 +75,7 @@ class Parallelism:
         if self.engine == "ray" and isinstance(judge, LLMJudge):
             from judgebench.runs.ray_engine import OnRay
 
-            with closing(OnRay(judge, self.workers)) as on_ray:
+            with closing(OnRay(judge, self.workers, len(bundles.rows))) as on_ray:
                 judge_answers(on_ray, bundles, work)
         else:
             judge_answers(judge, bundles, work)
@@ -186,8 +186,10 @@ def _run_lanes(
     patience_s: float | None = None,
 ) -> None:  # fmt: skip
     def drain() -> None:
-        for judge in (*bench.judges, *bench.learnt):  # variants are asked by the same engines
+        for judge in bench.judges:  # their variants are asked by the same engines
             judge.drain()
+        for learnt in bench.learnt:
+            learnt.drain()
 
     with ctrl_c(work.stop, work.progress.say, patience_s):
         run_lanes(lanes, work.stop, work.progress, drain)
