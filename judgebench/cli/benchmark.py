@@ -80,14 +80,8 @@ def benchmark(
         stopped = error
     finally:
         bench.close()
+    del bench  # the report reads its answers from the run folder, and a million fill memory
     failed = not report_and_print(folder.path, asked.output)
-    if not (bench.judges or bench.recorded or bench.learning):
-        console.print(
-            f"! {bench.file.name} names no judge: this report is about annotators and baselines "
-            "alone. Add under `judges:` {name: NAME, backend: BACKEND}, or, of verdicts in a file, "
-            "{name: NAME, verdicts: FILE}.",
-            soft_wrap=True,
-        )  # fmt: skip
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
@@ -105,6 +99,13 @@ def _judge(
     from judgebench.runs import run_bench
     from judgebench.runs.judging import Interrupted
 
+    if not (bench.judges or bench.recorded or bench.learning):
+        console.print(
+            f"! {bench.file.name} names no judge: the report is about annotators and baselines "
+            "alone. Add under `judges:` {name: NAME, backend: BACKEND}, or, of verdicts in a file, "
+            "{name: NAME, verdicts: FILE}.",
+            soft_wrap=True,
+        )  # fmt: skip
     for line in bench.extension.told if bench.extension else ():
         console.print(line)
     console.print(f"{bench.config.name}: {bench.in_words}; run folder {folder.path}")

@@ -277,6 +277,6 @@ def test_a_run_without_judges_says_what_can_be_done(call, place: Path) -> None: 
     code, out, _ = call("run", write(place), "--run", "run")
     assert code == 0
     assert (
-        "! bench.yaml names no judge: this report is about annotators and baselines alone." in out
+        "! bench.yaml names no judge: the report is about annotators and baselines alone." in out
     )
     assert call("decide", "run", "--as-judge", "a")[0] == 0
