@@ -8,7 +8,7 @@ import pytest
 
 from judgebench.errors import SetupError
 from judgebench.runs.bench import Bench
-from judgebench.runs.load import load_bench, settings_of
+from judgebench.runs.load import load_bench
 
 Load = Callable[[str], Bench]
 HEAD = "name: x\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
@@ -191,8 +191,3 @@ def judges(*entries: str) -> str:
 def test_a_problem_names_its_key(told: Told, text: str, problem: str) -> None:
     (line,) = told(text)
     assert re.sub(r"^bench\.yaml:(\d+:)? ", "", line).startswith(problem)
-
-
-def test_the_settings_of_a_run_may_hold_keys_of_wings_that_are_gone() -> None:
-    settings = {"name": "b", "rubric": "medical-safety", "gardening": {"rank": 16}}
-    assert settings_of({"settings": settings}).name == "b"

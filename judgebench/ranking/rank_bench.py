@@ -463,7 +463,7 @@ def _step(
             for problem in found:
                 said = f"{problem}; what it lacks is made again"
                 progress.say(said)
-                folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
+                folder.note_change(problem.file.removeprefix(f"{folder.path}/"), f"{said}.")
         yield step
         if step.stop.wanted:
             raise Interrupted

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -24,7 +24,7 @@ from judgebench.judges.judge import Judge
 from judgebench.judges.known import By
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
-from judgebench.records import SEVERAL, Answer, Dataset, Kind
+from judgebench.records import SEVERAL, Answer, Dataset
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
@@ -223,11 +223,15 @@ class Bench:
         return {judge.name for kind in kinds for judge in kind}
 
     @property
-    def models(self) -> Iterator[tuple[LLMJudge, Sequence[Answer]]]:
-        """The language models, also as they are asked in another way, each with what it judges."""
-        yield from ((judge, self.dataset.answers) for judge in self.judges)
-        yield from ((variant.judge, variant.answers) for variant in self.variants)
-        yield from ((free.judge, free.answers) for free in self.content_free)
+    def beside(self) -> tuple[Variant | ContentFree, ...]:
+        """The judges asked in another way, or about texts that say nothing."""
+        return (*self.variants, *self.content_free)
+
+    @property
+    def models(self) -> list[tuple[LLMJudge, Sequence[Answer]]]:
+        """The language models, also those `beside`, each with what it judges."""
+        judges = [(judge, self.dataset.answers) for judge in self.judges]
+        return judges + [(other.judge, other.answers) for other in self.beside]
 
     @property
     def asked(self) -> list[Judge]:
@@ -261,8 +265,7 @@ class Bench:
     def in_words(self) -> str:
         """A summary of its content."""
         beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
-        found = Counter(a.kind for a in self.answers) if self.rubric.kinds != {"answer"} else None
-        rows: Mapping[Kind, int] = found or {"answer": len(self.answers)}
+        rows = Counter(answer.kind for answer in self.answers)
         counts = listed([counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()])
         parts = [
             f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",

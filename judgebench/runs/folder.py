@@ -122,22 +122,20 @@ class RunFolder:
 
     def note_hosts(self, hosts: Iterable[str]) -> None:
         """Add to the hosts that run.json says were contacted. Raises DiskFailed."""
-        found = self.manifest()
-        known = found.get("hosts", [])
-        if found and (new := {*hosts}.difference(known)):
-            self.write_manifest({**found, "hosts": sorted({*known, *new})})
+        manifest = self.manifest()
+        known = manifest.get("hosts", [])
+        every = sorted({*known, *hosts})
+        if manifest and every != known:
+            self.write_manifest({**manifest, "hosts": every})
 
-    def note_changes(self, changes: Mapping[str, str], *, beside: bool = False) -> None:
-        """Add sentences, by file, to what run.json says was found changed and was repaired; in
-        place of what it says of the file, or `beside` it. Raises DiskFailed."""
-        if not changes:
-            return
-        found = self.manifest()
-        known = dict(found.get("changed", {}))
-        for name, said in changes.items():
-            old = [known[name]] if beside and name in known else []
-            known[name] = " ".join(dict.fromkeys([*old, said]))
-        self.write_manifest({**found, "changed": known})
+    def note_change(self, name: str, sentence: str) -> None:
+        """Add to what run.json says of a file that was found changed and was repaired. Raises
+        DiskFailed."""
+        manifest = self.manifest()
+        known = manifest.get("changed", {})
+        if sentence not in known.get(name, ""):
+            known[name] = f"{known.get(name, '')} {sentence}".strip()
+            self.write_manifest({**manifest, "changed": known})
 
     def reopen(self, inside: str = "") -> dict[str, Any]:
         """Note, before files are changed that are `inside` such a path, that the run goes on; the

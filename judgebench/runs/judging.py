@@ -121,7 +121,7 @@ class Budget:
         self.spent = spent
         self._highest = highest
         self._in_flight = 0
-        self._unpriced: SetupError | None = None
+        self.unpriced: SetupError | None = None
         self._lock = threading.Condition()
 
     def expect(self, cost: float) -> None:
@@ -139,7 +139,7 @@ class Budget:
 
     def _has_room(self) -> bool:
         most = self.spent + (self._in_flight + 1) * self._highest
-        return self._limit is None or (most <= self._limit and self._unpriced is None)
+        return self._limit is None or (most <= self._limit and self.unpriced is None)
 
     def wait_for_room(self, stop: Stop) -> None:
         """Wait until one more call fits, or is not wanted. Raises BudgetSpent where none does once
@@ -148,10 +148,8 @@ class Budget:
         with self._lock:
             while self._in_flight and not self._has_room() and not stop.wanted:
                 self._lock.wait(_GLANCE_S)
-            if self._unpriced:
-                raise self._unpriced
             if not self._has_room():
-                raise BudgetSpent(
+                raise self.unpriced or BudgetSpent(
                     f"the budget of ${self._limit:g} is used up: ${self.spent:.4f} spent in this "
                     f"run folder, and one more call may cost ${self._highest:.4f}; run again with "
                     "a larger budget to go on"
@@ -175,7 +173,7 @@ class Budget:
                     "a budget needs to know what a call costs, and a reply came without it: state "
                     "its price, and use an endpoint that counts its tokens"
                 )
-                self._unpriced = SetupError(Problem(message, field=price_field))
+                self.unpriced = SetupError(Problem(message, field=price_field))
             self._lock.notify_all()
 
 
@@ -215,6 +213,8 @@ def within_budget(
             if close is not None:
                 close()
             budget.release(n_open)
+        if budget.unpriced:
+            raise budget.unpriced
         if not withheld or stop.wanted:
             return
         budget.wait_for_room(stop)
@@ -243,7 +243,7 @@ class Work:
         if message := set_damaged_aside(path):
             self.progress.say(message)
             with self.lock:
-                self.folder.note_changes({path.name: f"{message}."}, beside=True)
+                self.folder.note_change(path.name, f"{message}.")
 
 
 def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
@@ -447,12 +447,4 @@ def run_lanes(
     if stop.interrupted:
         raise Interrupted
     if errors:
-        raise _as_one(errors)
-
-
-def _as_one(errors: Sequence[BaseException]) -> BaseException:
-    """Every problem of files and settings at once; else the first error."""
-    setup = [error for error in errors if isinstance(error, SetupError)]
-    if len(setup) == len(errors) > 1:
-        return SetupError([problem for error in setup for problem in error.problems])
-    return errors[0]
+        raise errors[0]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import create_model
@@ -38,7 +38,7 @@ from judgebench.models import open_backend
 from judgebench.models.hosts import check_hosts, hosts_of, ray_hosts, weights_hosts
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Answer, Dataset
-from judgebench.retrieval.vectors import WORDS, Library
+from judgebench.retrieval.vectors import WORDS
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import (
     Bench,
@@ -55,7 +55,6 @@ from judgebench.shipped import is_file, shipped_folder
 from judgebench.studies.answers import indexed
 from judgebench.yaml_file import load_with_lines, node_below, validate
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -74,16 +73,9 @@ def _model(given: Sequence[str]) -> type[BenchConfig]:
 
 
 def settings_of(manifest: Mapping[str, Any]) -> BenchConfig:
-    """The settings of a run. Keys of wings that are not here are passed over.
-
-    Raises SetupError where they are damaged.
-    """
+    """The settings of a run. Raises SetupError where they are damaged."""
     settings = manifest.get("settings")
-    model = bench_model(settings)
-    if not isinstance(settings, Mapping):
-        raise SetupError(Problem("holds no settings", "run.json"))
-    known = {key: value for key, value in settings.items() if key in model.model_fields}
-    return validate(known, model, file="run.json")
+    return validate(settings, bench_model(settings), file="run.json")
 
 
 def load_bench(
@@ -114,14 +106,6 @@ def load_bench(
     )
     specs = _judge_configs(config, file, node, gather)
     models = [spec for spec in specs if isinstance(spec, JudgeConfig)]
-    kept_in = run_folder or default_run_folder(config)
-    libraries = {
-        s.name: gather(
-            f"judges.{s.name}.knowledge", open_library, s.knowledge, file.parent, kept_in
-        )
-        for s in models
-        if s.knowledge
-    }
     prompts = [
         gather(f"judges.{spec.name}", _prompt_of, spec, rubric, file) if rubric else None
         for spec in models
@@ -164,8 +148,9 @@ def load_bench(
         _check_names(names, gather)
     controls = gather("by", _controls, config, rubric, dataset, juries, extension) or ()
     gather.raise_any()
+    kept_in = run_folder or default_run_folder(config)
     opened = [
-        gather(f"judges.{spec.name}", _open, spec, (rubric, prompt), file.parent, libraries)
+        gather(f"judges.{spec.name}", _open, spec, (rubric, prompt), file.parent, kept_in)
         for spec, prompt in shown
     ]
     judges = tuple(judge for judge in opened if judge is not None)
@@ -206,9 +191,7 @@ class Gathered:
         self._file = file
         self.found: list[Problem] = []
 
-    def __call__(
-        self, field: str, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T | None:
+    def __call__(self, field: str, step: Callable[..., T], *args: Any, **kwargs: Any) -> T | None:
         """The step's result; None where it fails."""
         try:
             return step(*args, **kwargs)
@@ -411,12 +394,10 @@ def _recorded(
     return [(j, (*told, *j.gaps(j.owing(answers, items)))) for j in judges]
 
 
-def _open(
-    spec: JudgeConfig, about: tuple[Rubric, Prompt], folder: Path,
-    libraries: Mapping[str, Library | None],
-) -> LLMJudge:  # fmt: skip
+def _open(spec: JudgeConfig, about: tuple[Rubric, Prompt], folder: Path, kept_in: Path) -> LLMJudge:
     backend = open_backend(spec.backend, spec.settings, folder)
-    if spec.knowledge and (library := libraries[spec.name]):
+    if spec.knowledge:
+        library = open_library(spec.knowledge, folder, kept_in)
         backend = LookingUp(backend, spec.knowledge, library)
     return LLMJudge(spec, *about, backend)
 
@@ -424,11 +405,7 @@ def _open(
 def open_judge(judge: LLMJudge, file: Path, kept_in: Path) -> LLMJudge:
     """A judge of the bench.yaml `file` once more, on an engine of its own: for work that goes on
     when the other's is released. Raises SetupError."""
-    known = judge.config.knowledge
-    library = open_library(known, file.parent, kept_in) if known else None
-    return _open(
-        judge.config, (judge.whole, judge.prompt), file.parent, {judge.config.name: library}
-    )
+    return _open(judge.config, (judge.whole, judge.prompt), file.parent, kept_in)
 
 
 def _limited(dataset: Dataset, limit: int | None) -> Dataset:
@@ -449,12 +426,15 @@ def _controls(
     juries: Sequence[JuryConfig],
     extension: Extension | None,
 ) -> tuple[ControlJudge, ...]:
-    usual = usual_controls(rubric)
-    chosen = usual if config.controls is True else (config.controls or ())
-    if config.controls is True and dataset.textless:
-        chosen = tuple(control for control in chosen if control != "longest-answer")
-    if config.controls is True and extension:
-        chosen = (*(usual if dataset.labels else UNTAUGHT), *extension.controls)
+    if isinstance(config.controls, tuple):
+        chosen = config.controls
+    elif not config.controls:
+        chosen = ()
+    else:
+        chosen = usual_controls(rubric) if dataset.labels or not extension else UNTAUGHT
+        # Where no texts are known, none is longest.
+        chosen = tuple(c for c in chosen if c != "longest-answer" or not dataset.textless)
+        chosen += extension.controls if extension else ()
     jurors = {member for jury in juries for member in jury.jury}
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in jurors)))
     about = (rubric, dataset.answers, dataset.labels, config.seed, config.known)

@@ -25,7 +25,7 @@ from judgebench.errors import (
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
-from judgebench.judges.derived import ContentFree, Judged
+from judgebench.judges.derived import Judged
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of
@@ -34,7 +34,7 @@ from judgebench.models.contract import Backend
 from judgebench.progress import SILENT, OneAtATime, Progress, backend_warnings_to
 from judgebench.records import Answer, canonical_json, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import Bench, Variant, default_run_folder
+from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import budget_of
 from judgebench.runs.judging import (
@@ -232,12 +232,11 @@ def _judge_in_turn(
 ) -> None:  # fmt: skip
     """Have judges judge, and those of them asked in another way, or about texts that say nothing,
     where a calibration needs what they make of these."""
-    beside: tuple[Variant | ContentFree, ...] = (*bench.variants, *bench.content_free)
     errors = []
     for judge in judges:
         try:
             parallelism.judge(judge, Bundles(judge, answers, parents=bench.parents), work)
-            for other in (other for other in beside if other.of == judge.name):
+            for other in (other for other in bench.beside if other.of == judge.name):
                 asked = Bundles(other.judge, indexed(other.answers), answers, bench.parents)
                 parallelism.judge(other.judge, asked, work)
             work.outcomes[judge.name] = ""
@@ -359,9 +358,9 @@ def batched(
     where a budget is to be kept without a price (everything is submitted before the first cost is
     known), and where a cluster shares the work.
     """
-    gather, made = Gathered(str(bench.file)), dict[int, Batched]()
     if parallelism.engine == "ray":
-        gather.tell("batch", Problem("cannot be shared by several processes"))
+        raise SetupError(Problem("cannot be shared by several processes", field="batch"))
+    gather, made = Gathered(str(bench.file)), dict[int, Batched]()
 
     def wrapped(config: JudgeConfig, backend: Backend) -> Backend:
         path = folder.path / _BATCHES.format(config.name)
@@ -471,7 +470,7 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Mapping[
     except SetupError as error:
         problems = list(error.problems)
         (folder.path / "run.json").unlink()
-    before, changed = folder.reopen(), dict[str, str]()
+    before, changed = folder.reopen(), set[str]()
     asked = {folder.verdict_path(judge.name) for judge in bench.asked}
     for problem in problems:
         path = Path(problem.file)
@@ -480,11 +479,12 @@ def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Mapping[
             does = "its verdicts count as they stand, and what it lacks is asked for again"
         progress.say(f"{problem}; {does}")
         name = str(path.relative_to(folder.path))
-        changed[name] = f"{name} was not as the run had left it ({problem.message}): {does}."
-    folder.note_changes(changed)
+        changed.add(name)
+        message = f"{name} was not as the run had left it ({problem.message}): {does}."
+        folder.note_change(name, message)
     if "run.json" in changed:  # what it says of the others cannot be trusted
         return {}
-    sound = before.get("files", {}).keys() - changed.keys()
+    sound = before.get("files", {}).keys() - changed
     entries: Entries = before.get("judges", {})
     return {
         name: entry["signature"]

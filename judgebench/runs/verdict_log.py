@@ -191,7 +191,8 @@ def verdict_line(verdict: Verdict) -> bytes:
     not an unknown one."""
     value = {name: x for name, default in _DEFAULTS if (x := getattr(verdict, name)) != default}
     if "usage" in value:
-        value["usage"] = {k: n for k, n in asdict(verdict.usage).items() if n is not None}
+        usage = verdict.usage
+        value["usage"] = {k: n for k in _COUNTS if (n := getattr(usage, k)) is not None}
     for key in value.keys() & _RECORDS:
         value[key] = [asdict(record) for record in value[key]]
     return signed(to_line(value).encode("utf-8"))
@@ -204,6 +205,7 @@ def signed(line: bytes) -> bytes:
 
 _RECORDS: Mapping[str, Callable[..., Any]] = {"shown": Showing, "transcript": Lookup}
 _DEFAULTS = tuple((f.name, f.default) for f in fields(Verdict))
+_COUNTS = tuple(f.name for f in fields(Usage))
 _TRAINED_ON = len(Status)  # the code of what a judge skipped because it learnt from it
 _SCORE = ""
 _CODES = {status: code for code, status in enumerate(Status)}
