@@ -8,7 +8,8 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.records import Usage
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Budget, Bundles, Ledger
+from judgebench.runs.judging import Budget, Bundles
+from judgebench.runs.verdict_log import FiledVerdicts
 from judgebench.studies.answers import indexed
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
@@ -47,12 +48,11 @@ def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
 
 
 def _forecast(judge: LLMJudge, bundles: Bundles, folder: RunFolder) -> Forecast:
-    ledger = Ledger(bundles.answers, judge.signature, judge.parse_retries)
-    for verdict in folder.verdicts(judge.name):
-        ledger.note(verdict)
-    rows = bundles.rows
-    left = len(rows) - ledger.done(rows)
-    open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_ask_again(rows))]
+    rows, path = bundles.rows, folder.verdict_path(judge.name)
+    verdicts = FiledVerdicts(path, judge.signature, bundles.answers)
+    unread = verdicts.to_ask_again(rows, judge.parse_retries)
+    open_rows = [*verdicts.never_ended(rows).tolist(), *(row for row, _ in unread)]
+    left = len(open_rows)
     asked = [*{bundles.numbers[row]: row for row in open_rows}.values()]  # one of each bundle
     sample = [bundles.task(row) for row in asked[:: max(1, len(asked) // _SAMPLE)]]
     parts = judge.calls_an_answer

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from types import FrameType
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.errors import BudgetSpent, JudgebenchError, Problem, SetupError
 from judgebench.judges.judge import Judge, Task
@@ -30,11 +28,10 @@ from judgebench.judges.replies import QUOTED
 from judgebench.progress import Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_log import VerdictWriter, read_verdicts, set_damaged_aside
+from judgebench.runs.verdict_log import FiledVerdicts, Rows, VerdictWriter, set_damaged_aside
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.verdicts import replaced
 
-Rows = NDArray[np.int64]
 Drawn = TypeVar("Drawn")
 Outcome = TypeVar("Outcome")
 
@@ -67,46 +64,6 @@ class Stop:
     def then(self, act: Callable[[], object]) -> None:
         """Do this too when it is asked for, in whatever thread asks."""
         self._then.append(act)
-
-
-class Ledger:
-    """One judge's latest verdict on each answer: whether it is an ending.
-
-    Unreadable verdicts that may be asked for again are kept whole, for the judge is given
-    their reasons; all others are forgotten.
-    """
-
-    def __init__(self, answers: IndexedAnswers, signature: str, parse_retries: int = 0) -> None:
-        self._answers, self._signature = answers, signature
-        self._parse_retries = parse_retries
-        self._has_ended = np.zeros(len(answers), np.bool_)
-        self._unread: dict[int, Verdict] = {}
-        self.models = Counter[str]()  # of all that was noted
-
-    def note(self, verdict: Verdict) -> bool:
-        """Note a verdict; False where it is of other settings or on another text."""
-        row = self._answers.row_of(verdict.item_id, verdict.content_hash)
-        if row < 0 or verdict.signature != self._signature:
-            return False
-        self._has_ended[row] = verdict.status is not Status.FAILED
-        self._unread.pop(row, None)
-        if verdict.status is Status.UNPARSED and verdict.attempt < self._parse_retries:
-            self._unread[row] = verdict
-        self.models[verdict.model] += 1
-        return True
-
-    def never_ended(self, rows: Rows) -> Rows:
-        """Those of `rows` that were never asked, or to which no reply ever came."""
-        unended: Rows = rows[~self._has_ended[rows]]
-        return unended
-
-    def to_ask_again(self, rows: Rows) -> list[tuple[int, Verdict]]:
-        """Those of `rows` whose last reply could not be read, with it, while retries are left."""
-        return [(row, self._unread[row]) for row in rows.tolist() if row in self._unread]
-
-    def done(self, rows: Rows) -> int:
-        """The number of `rows` that need no further call."""
-        return len(rows) - len(self.never_ended(rows)) - len(self.to_ask_again(rows))
 
 
 class Budget:
@@ -259,31 +216,32 @@ def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
     with VerdictWriter(path) as writer:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
-        ledger = Ledger(bundles.answers, judge.signature, parse_retries)
-        if other := sum(not ledger.note(verdict) for verdict in read_verdicts(path)):
+        verdicts = FiledVerdicts(path, judge.signature, bundles.answers)
+        if verdicts.n_unused:
             work.progress.say(
-                f"{judge.name}: {other:,} verdicts of other settings, or on other answers, are "
-                "kept unused"
+                f"{judge.name}: {verdicts.n_unused:,} verdicts of other settings, or on other "
+                "answers, are kept unused"
             )
-        work.progress.start(judge.name, len(rows), ledger.done(rows))
-        if is_due := ledger.done(rows) < len(rows):
+        first = verdicts.never_ended(rows).tolist()
+        n_due = len(first) + len(verdicts.to_ask_again(rows, parse_retries))
+        work.progress.start(judge.name, len(rows), len(rows) - n_due)
+        if n_due:
             work.contacts(judge)
         try:
-            first = ledger.never_ended(rows).tolist()
-            ask(judge, map(bundles.task, first), writer, ledger, work)
+            ask(judge, map(bundles.task, first), writer, verdicts, work)
             for _ in range(parse_retries):
-                again = (bundles.task(row, last) for row, last in ledger.to_ask_again(rows))
-                ask(judge, again, writer, ledger, work)
+                unread = verdicts.to_ask_again(rows, parse_retries)
+                again = (bundles.task(row, last) for row, last in unread)
+                ask(judge, again, writer, verdicts, work)
         finally:
-            models = {name: n for name, n in ledger.models.items() if name}
-            if " + " in " + ".join(models):  # several models
-                work.progress.say(replaced(judge.name, models))
-            if is_due:  # some backends know only now
+            if " + " in " + ".join(verdicts.models):  # several models
+                work.progress.say(replaced(judge.name, verdicts.models))
+            if n_due:  # some backends know only now
                 work.contacts(judge)
 
 
 def ask(
-    judge: Judge, tasks: Iterable[Task], writer: VerdictWriter, ledger: Ledger, work: Work
+    judge: Judge, tasks: Iterable[Task], writer: VerdictWriter, known: FiledVerdicts, work: Work
 ) -> None:
     """Ask for every task and keep each verdict as it comes; stops drawing when asked to stop.
 
@@ -293,8 +251,7 @@ def ask(
         for verdict in verdicts:
             if work.stop.is_cut:  # somebody else may write to the file by now
                 raise Interrupted(at_once=True)
-            writer.write(verdict)
-            ledger.note(verdict)
+            known.note(verdict, writer.write(verdict))
             work.progress.advance(verdict.judge, verdict)
             is_paid = verdict.usage.calls and verdict.status in (Status.OK, Status.UNPARSED)
             price_field = f"judges.{verdict.judge}.settings.price" if is_paid else ""

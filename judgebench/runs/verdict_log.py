@@ -32,6 +32,8 @@ from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.truth import Labels
 from judgebench.studies.verdicts import no_probabilities, shares, weighed
 
+Rows = NDArray[np.int64]
+
 # What a power cut may take: at most so many verdicts, and none older than so many seconds.
 MOST_AT_RISK = 256
 LONGEST_AT_RISK_S = 1.0
@@ -119,12 +121,14 @@ class VerdictWriter:
         self._failed: Exception | None = None
         self._clock: threading.Thread | None = None
 
-    def write(self, verdict: Verdict) -> None:
-        """Append one line. Raises DiskFailed; ValueError once the writer is closed."""
+    def write(self, verdict: Verdict) -> int:
+        """Append one line; where it begins. Raises DiskFailed; ValueError once the writer is
+        closed."""
         line = verdict_line(verdict)
         with self._lock, disk_errors(self.path):
             if self._closed.is_set():
                 raise ValueError(f"{self.path} is closed")
+            offset = self._size
             self._append(line)
             if self._failed:
                 raise self._failed
@@ -134,6 +138,7 @@ class VerdictWriter:
         if self._clock is None:
             self._clock = threading.Thread(target=self._keep_in_time, daemon=True)
             self._clock.start()
+        return offset
 
     def _append(self, line: bytes) -> None:
         try:
@@ -214,15 +219,16 @@ _CODES = {status: code for code, status in enumerate(Status)}
 class FiledVerdicts(Mapping[str, Verdict]):
     """The last verdict on each answer as it stands, by item_id, in the order of the answers.
 
-    What was said of an older text, or under another signature, is left out. `usage`, `cost` and
-    `models` are those of every line with the signature, not only of the last ones. The file may
-    grow meanwhile, and nothing else. Raises SetupError for a line that holds no verdict.
+    What was said of an older text, or under another signature, is left out and counted in
+    `n_unused`. `usage`, `cost` and `models` are those of every line with the signature, not only of
+    the last ones. The file may grow meanwhile, and nothing else. Labels and probabilities are those
+    of the `metrics`. Raises SetupError for a line that holds no verdict.
     """
 
     def __init__(
-        self, path: Path, signature: str, answers: IndexedAnswers, metrics: Sequence[Metric]
+        self, path: Path, signature: str, answers: IndexedAnswers, metrics: Sequence[Metric] = ()
     ) -> None:
-        self._path, self._answers = path, answers
+        self._path, self._signature, self._answers = path, signature, answers
         self._offsets = np.full(len(answers), -1)  # of the lines; -1: no verdict
         self._statuses = np.zeros(len(answers), np.int8)
         # Codes of labels by metric. Whether the rubric knows a label is asked when it is counted,
@@ -235,22 +241,27 @@ class FiledVerdicts(Mapping[str, Verdict]):
         self.usage = Usage()
         self.cost: float | None = None
         self.models = Counter[str]()
+        self.n_unused = 0
         for number, offset, line in whole_lines(path) if path.is_file() else ():
             verdict = read_verdict(line, path, number)
             try:
-                if verdict.signature == signature:
-                    self._note(verdict, offset)
+                self.note(verdict, offset)
             except (AttributeError, TypeError, ValueError):
                 message = "is no verdict: labels are no texts, or probabilities or score no numbers"
                 raise SetupError(Problem(message, str(path), number)) from None
 
-    def _note(self, verdict: Verdict, offset: int) -> None:
+    def note(self, verdict: Verdict, offset: int) -> None:
+        """Note a verdict whose line begins there."""
+        if verdict.signature != self._signature:
+            self.n_unused += 1
+            return
         self.usage += verdict.usage
         self.cost = add_known(self.cost, verdict.cost)
         if verdict.model:
             self.models[verdict.model] += 1
         row = self._answers.row_of(verdict.item_id, verdict.content_hash)
         if row < 0:
+            self.n_unused += 1
             return
         self._offsets[row] = offset
         is_own = verdict.reason == TRAINED_ON
@@ -266,6 +277,18 @@ class FiledVerdicts(Mapping[str, Verdict]):
         for name, numbers in self._numbers.items():
             known, options = given.get(name, {}), self._options[name]
             numbers[row] = [known[o] for o in options] if known.keys() >= {*options} else np.nan
+
+    def never_ended(self, rows: Rows) -> Rows:
+        """Those of `rows` that were never asked, or to which no reply ever came."""
+        has_failed = self._statuses[rows] == _CODES[Status.FAILED]
+        unended: Rows = rows[has_failed | (self._offsets[rows] < 0)]
+        return unended
+
+    def to_ask_again(self, rows: Rows, parse_retries: int) -> list[tuple[int, Verdict]]:
+        """Those of `rows` whose last reply could not be read, with it, while retries are left."""
+        unread = rows[self._statuses[rows] == _CODES[Status.UNPARSED]]
+        verdicts = ((row, self._read(row)) for row in unread.tolist())
+        return [(row, last) for row, last in verdicts if last.attempt < parse_retries]
 
     def label_indices(self, metric: Metric, answers: IndexedAnswers) -> Labels:
         """The label index of each of these answers, -1 where there is none or the judge abstained.
@@ -325,6 +348,9 @@ class FiledVerdicts(Mapping[str, Verdict]):
         row = self._answers.row(item_id)
         if row < 0 or self._offsets[row] < 0:
             raise KeyError(item_id)
+        return self._read(row)
+
+    def _read(self, row: int) -> Verdict:
         with self._path.open("rb") as file:
             file.seek(self._offsets[row])
             return read_verdict(file.readline(), self._path)

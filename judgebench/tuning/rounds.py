@@ -30,10 +30,15 @@ from judgebench.people.page import Item, Question, read_decisions, review_page
 from judgebench.records import Verdict, content_hash, without_runtime
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Interrupted, Ledger, Work, ask
+from judgebench.runs.judging import Interrupted, Work, ask
 from judgebench.runs.load import open_judge
 from judgebench.runs.run_bench import now
-from judgebench.runs.verdict_log import VerdictWriter, read_verdicts, set_damaged_aside
+from judgebench.runs.verdict_log import (
+    FiledVerdicts,
+    VerdictWriter,
+    read_verdicts,
+    set_damaged_aside,
+)
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model
@@ -277,13 +282,11 @@ class Rounds(Learner):
         if message := set_damaged_aside(path):
             work.progress.say(message)
         with VerdictWriter(path) as writer:
-            ledger = Ledger(answers, key)
-            for verdict in read_verdicts(path):
-                ledger.note(verdict)
-            due = ledger.never_ended(np.arange(len(answers)))
+            known = FiledVerdicts(path, key, answers)
+            due = known.never_ended(np.arange(len(answers)))
             work.progress.start(asked.name, len(answers), len(answers) - len(due))
             if len(due):
-                ask(asked, (Task(answers[row]) for row in due.tolist()), writer, ledger, work)
+                ask(asked, (Task(answers[row]) for row in due.tolist()), writer, known, work)
         if work.stop.wanted:
             raise Interrupted
         return {verdict.item_id: verdict for verdict in read_verdicts(path)}
