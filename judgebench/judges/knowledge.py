@@ -63,7 +63,8 @@ def open_library(config: KnowledgeConfig, relative_to: Path, kept_in: Path) -> L
     except SetupError as error:
         about = f"; or `embedder: {WORDS}`, which needs no model"
         problems += [
-            replace(p, field="embedder", message=p.message + about) for p in error.problems
+            replace(p, field="knowledge.embedder", message=p.message + about)
+            for p in error.problems
         ]
     raise_any(problems)
     return Library(corpus, embedder, config.characters, kept_in / "knowledge")

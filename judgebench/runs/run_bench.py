@@ -400,9 +400,9 @@ MOST_NOTES = 20  # warnings about the data that a report repeats
 
 def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     """The content of run.json at the start; juries and calibrations are added once their judges are
-    done. `kept`: the answers are those that the folder's manifest tells of."""
-    entries = {judge.name: _entry_of("judge", judge) for judge in (*bench.judges, *bench.others)}
-    entries |= {judge.name: _entry_of("judge", judge) for judge in bench.recorded}
+    done."""
+    judges = (*bench.judges, *bench.others, *bench.recorded)
+    entries = {judge.name: _entry_of("judge", judge) for judge in judges}
     entries |= {control.name: _entry_of("control", control) for control in bench.controls}
     for judge in bench.learnt:
         entries[judge.name] = _entry_of(judge.kind, judge, **judge.more)

@@ -280,14 +280,13 @@ def test_a_source_that_cannot_be_meant_is_refused(folder: Path) -> None:
     table(folder / "x.csv", ["item_id", "tone"], [["z9", "Curt"]])
     told = problems(
         folder, {"name": "c", "verdicts": "v.csv"}, {"name": "x", "verdicts": "x.csv"},
-        {"name": "cal", "calibrate": "c", "method": "content-free"},
         {"name": "gone", "verdicts": "gone.csv"},
     )  # fmt: skip
     text = "\n".join(told)
     assert "v.csv: judge: no verdict of this judge; found c; allowed: a, b" in text
     assert "x.csv: item_id: no verdict of x is about an item of the data; found z9" in text
     assert "gone.csv: no such file" in text
-    assert "cannot be asked about content-free texts" in "\n".join(
+    assert "is no judge with probabilities, as method 'content-free' needs" in "\n".join(
         problems(folder, {"name": "x", "verdicts": "v.csv"},
                  {"name": "cal", "calibrate": "x", "method": "content-free"})
     )  # fmt: skip
