@@ -281,25 +281,21 @@ class Bench:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A benchmark as read, before a wing adds to it. `dataset` is None where it is
-    unsound, and `judged` is the rubric with the metrics that are judged."""
+    """A benchmark as read, before a wing adds to it. `judged` is the rubric with the metrics that
+    are judged."""
 
     config: BenchConfig
     file: Path
     rubric: Rubric
     judged: Rubric
-    dataset: Dataset | None
+    dataset: Dataset
 
 
 class Extend(Protocol):
-    """Makes an extension; raises SetupError with every problem of the wing's settings. One that
-    `reads_texts` is not asked where these are not given."""
+    """Makes an extension; raises SetupError with every problem of the wing's settings."""
 
     @property
     def wing(self) -> str: ...
-
-    @property
-    def reads_texts(self) -> bool: ...
 
     def __call__(self, loaded: Loaded) -> Extension: ...
 

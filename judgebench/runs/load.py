@@ -90,9 +90,9 @@ def load_bench(
     """The benchmark of that file, of that folder's bench.yaml, or of that shipped example.
 
     `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
-    of where bench.yaml says. `run_folder`, or the usual one, may keep a large data set as an
-    earlier run read it: it is read anew if anything has changed. `extend` makes what a wing adds to
-    the run. With `arguments` these are judged, as a ranking does.
+    of where bench.yaml says. `run_folder`, or the usual one, keeps what is computed of the texts in
+    which judges look things up. `extend` makes what a wing adds to the run. With `arguments` these
+    are judged, as a ranking does.
     Raises SetupError with every problem of the file and of all the files that it names.
     """
     file = bench_file(path)
@@ -121,26 +121,24 @@ def load_bench(
     config = config.model_copy(update={"truth": config.truth.with_blindness(dataset.blind)})
     dataset, extension = _limited(dataset, limit), None
     if extend is not None:
-        if dataset.textless and extend.reads_texts:
-            raise SetupError(replace(no_texts("it reads answers", dataset), field=extend.wing))
         loaded = Loaded(config, file, whole, rubric, dataset)
         if extension := gather(extend.wing, extend, loaded):
-            dataset = gather(extend.wing, _extended, dataset, extension) or dataset
+            dataset = replace(dataset, answers=(*extension.answers, *extension.beside))
             config = config.model_copy(update=dict(extension.settings))
     shown = [(s, prompt) for s, prompt in zip(models, prompts, strict=True) if prompt]
     for model, prompt in shown:
         gather(f"judges.{model.name}", _check_texts, model, prompt, rubric, dataset)
-    recorded, warnings = list[RecordedJudge](), list[Problem]()
     beside = [answer.item_id for answer in extension.beside] if extension else []
+    recorded, warnings = list[RecordedJudge](), list[Problem]()
     for spec in (s for s in specs if isinstance(s, RecordedConfig)):
         where = (file.parent / spec.verdicts, config.data_home(file, data_folder))
+        about = (rubric, whole), where, every, beside
         field = f"judges.{spec.name}" if spec.name else "judges"
-        for judge, told in (
-            gather(field, _recorded, spec, (rubric, whole), where, every, beside) or ()
-        ):
+        for judge, told in gather(field, _recorded, spec, *about) or ():
             recorded.append(judge)
             warnings += told
-    dataset = replace(dataset, answers=indexed(dataset.answers))
+    if found := gather("", indexed, dataset.answers):
+        dataset = replace(dataset, answers=found)
     juries = tuple(s for s in specs if isinstance(s, JuryConfig))
     names = [s.name for s in specs if not isinstance(s, RecordedConfig)]
     names += [judge.name for judge in recorded]
@@ -439,13 +437,3 @@ def _controls(
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in jurors)))
     about = (rubric, dataset.answers, dataset.labels, config.seed, config.known)
     return control_judges(names, *about)
-
-
-def _extended(dataset: Dataset, extension: Extension) -> Dataset:
-    """The data set with all answers that are judged: those of the study, then those beside it."""
-    answers = {a.item_id: a for a in extension.answers}
-    beside = {a.item_id: a for a in extension.beside}
-    twice = ", ".join(sorted(answers.keys() & beside.keys())[:5])
-    if twice:
-        raise SetupError(Problem("an answer and an altered one have the same id", found=twice))
-    return replace(dataset, answers=(*answers.values(), *beside.values()))

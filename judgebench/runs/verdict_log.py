@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -34,9 +35,9 @@ from judgebench.studies.verdicts import no_probabilities, shares, weighed
 
 Rows = NDArray[np.int64]
 
-# What a power cut may take: at most so many verdicts, and none older than so many seconds.
+# What a power cut may take: at most so many verdicts, which came within so many seconds.
 MOST_AT_RISK = 256
-LONGEST_AT_RISK_S = 1.0
+LONGEST_AT_RISK_S = 0.5
 
 
 def verdict_path(folder: Path, judge: str) -> Path:
@@ -102,11 +103,11 @@ class VerdictWriter:
     """Appends verdicts to one file; any thread may write.
 
     A line is with the operating system when `write` returns, so that killing the process loses
-    none. It is on the disk at most MOST_AT_RISK verdicts or LONGEST_AT_RISK_S later: writing every
-    single one through would cost more than judging it. `torn_bytes` counts what a killed process
-    left of a last line, which is dropped. Raises DiskFailed where the disk is full or read-only;
-    the file then ends with its last whole line. So it does, at the next write to the disk, where
-    the file was moved or deleted meanwhile.
+    none. It is on the disk once MOST_AT_RISK verdicts or LONGEST_AT_RISK_S have passed and another
+    is written: writing every single one through would cost more than judging it. `torn_bytes`
+    counts what a killed process left of a last line, which is dropped. Raises DiskFailed where the
+    disk is full or read-only; the file then ends with its last whole line. So it does, at the next
+    write to the disk, where the file was moved or deleted meanwhile.
     """
 
     def __init__(self, path: Path) -> None:
@@ -116,28 +117,22 @@ class VerdictWriter:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             self._size = os.fstat(self._file).st_size
         self._lock = threading.Lock()
-        self._at_risk = 0
-        self._closed = threading.Event()
-        self._failed: Exception | None = None
-        self._clock: threading.Thread | None = None
+        self._at_risk, self._synced = 0, 0.0
+        self._is_closed = False
 
     def write(self, verdict: Verdict) -> int:
         """Append one line; where it begins. Raises DiskFailed; ValueError once the writer is
         closed."""
         line = verdict_line(verdict)
         with self._lock, disk_errors(self.path):
-            if self._closed.is_set():
+            if self._is_closed:
                 raise ValueError(f"{self.path} is closed")
             offset = self._size
             self._append(line)
-            if self._failed:
-                raise self._failed
             self._at_risk += 1
-            if self._at_risk >= MOST_AT_RISK:
+            is_late = time.monotonic() - self._synced > LONGEST_AT_RISK_S
+            if is_late or self._at_risk >= MOST_AT_RISK:
                 self._sync()
-        if self._clock is None:
-            self._clock = threading.Thread(target=self._keep_in_time, daemon=True)
-            self._clock.start()
         return offset
 
     def _append(self, line: bytes) -> None:
@@ -154,33 +149,20 @@ class VerdictWriter:
     def _sync(self) -> None:
         """Write through. Raises DiskFailed where the file is no longer what its path names."""
         os.fsync(self._file)
-        self._at_risk = 0
+        self._at_risk, self._synced = 0, time.monotonic()
         opened = os.fstat(self._file)
         with suppress(OSError):
             if os.path.samestat(opened, self.path.stat()):
                 return
-        self._failed = DiskFailed(f"{self.path} was moved, replaced or deleted during the run")
-        raise self._failed
-
-    def _keep_in_time(self) -> None:
-        while not self._closed.wait(LONGEST_AT_RISK_S / 2):
-            with self._lock:
-                if self._at_risk and not self._closed.is_set():
-                    try:
-                        self._sync()
-                    except (OSError, DiskFailed) as error:  # told by the next write
-                        self._failed = error
+        raise DiskFailed(f"{self.path} was moved, replaced or deleted during the run")
 
     def close(self) -> None:
         """Write through and close; further writes raise ValueError. May be called twice."""
-        with self._lock:
-            if self._closed.is_set():
-                return
-            self._closed.set()
-            with disk_errors(self.path):
+        with self._lock, disk_errors(self.path):
+            if not self._is_closed:
+                self._is_closed = True
                 try:
-                    if self._failed is None:
-                        self._sync()
+                    self._sync()
                 finally:
                     os.close(self._file)
 
