@@ -1024,7 +1024,7 @@ def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None],
 
     file = bench_file(bench)
     value = load_yaml(file)
-    fitting = (one.run for one in sections() if isinstance(value, dict) and one.fits(value))
+    fitting = (one.run for one in sections() if isinstance(value, dict) and value.get(one.key))
     first = next(filter(None, fitting), None)
     return first and partial(first, file)
 
