@@ -217,18 +217,17 @@ def test_verdicts_of_a_changed_file_count_and_every_report_says_so(damaged, runs
     run = damaged("verdicts-good.jsonl", "a line doubled")
     heard = _run(runs / "bench of mine" / "bench.yaml", run)
     told = "was changed after the run; the run wrote 12 verdicts, it holds 13"
-    assert f"{run}/verdicts-good.jsonl: {told}; what it lacks is asked for again" in heard
-    note = (
-        f"verdicts-good.jsonl was not as the run had left it ({told}). The verdicts in it count "
-        "as they stood."
-    )
+    does = "its verdicts count as they stand, and what it lacks is asked for again"
+    assert f"{run}/verdicts-good.jsonl: {told}; {does}" in heard
+    note = f"verdicts-good.jsonl was not as the run had left it ({told}): {does}."
     for _ in range(2):  # also after a further run, which finds nothing
         assert note in jb.open_run(run).gaps
         _run(runs / "bench of mine" / "bench.yaml", run)
     (run / "verdicts-good.jsonl").unlink()
     _run(runs / "bench of mine" / "bench.yaml", run)
-    (gap,) = jb.open_run(run).gaps  # every verdict in it is new
-    assert gap.endswith("What it lacked was asked for again.")
+    (gap,) = jb.open_run(run).gaps
+    assert gap.startswith(note)
+    assert gap.endswith(f"(is missing; the run wrote 13 verdicts): {does}.")
 
 
 def test_what_was_repaired_stands_under_every_table_and_in_json(damaged, runs: Path, call) -> None:  # type: ignore[no-untyped-def]
@@ -236,7 +235,8 @@ def test_what_was_repaired_stands_under_every_table_and_in_json(damaged, runs: P
     _run(runs / "bench of mine" / "bench.yaml", run)
     told = (
         "verdicts-good.jsonl was not as the run had left it (was changed after the run; the run "
-        "wrote 12 verdicts, it holds 12). The verdicts in it count as they stood. "
+        "wrote 12 verdicts, it holds 12): its verdicts count as they stand, and what it lacks is "
+        "asked for again. "
         "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged; what it judged "
         "is asked again."
     )
