@@ -87,8 +87,7 @@ def make(folder: RunFolder, n: int, words: int, labelled: int) -> None:
     settings = {"name": folder.path.name, "rubric": RUBRIC.name}
     judges = {"judges": {JUDGE: about}}
     folder.write_manifest({"name": folder.path.name, "settings": settings, **judges})
-    folder.write_rubric(RUBRIC)
-    folder.write_data(answers(n, words), labels(labelled))
+    folder.write_data(RUBRIC, answers(n, words), labels(labelled))
     rng = Random(2)
     path = folder.path / f"verdicts-{JUDGE}.jsonl"
     with path.open("wb") as file:

@@ -60,8 +60,7 @@ from judgebench.learning.learnt import Cell, Learner, Material, material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
-from judgebench.runs.stop import Budget, Stop
+from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
 from judgebench.scorers.judges import Cuts, open_scorer
 from judgebench.scorers.scorer import KeptScores

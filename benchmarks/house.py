@@ -68,9 +68,8 @@ def ways_of_a_verdict(root: Path, package: Path) -> Iterator[tuple[str, list[str
     import judgebench as jb
     from judgebench.progress import NoProgress
     from judgebench.runs.folder import RunFolder
-    from judgebench.runs.judging import Bundles, Work, judge_answers
+    from judgebench.runs.judging import Budget, Bundles, Stop, Work, judge_answers
     from judgebench.runs.run_bench import run
-    from judgebench.runs.stop import Budget, Stop
     from judgebench.studies.answers import indexed
 
     demo = root / "examples" / "demo"

@@ -1,4 +1,4 @@
-"""Do a million answers stream? Time and memory of reading, judging and resuming them.
+"""Can a million answers be judged? Time and memory of reading, judging and resuming them.
 
 Answers of 60 words in JSONL, four to a question, are read and judged by the scripted backend under
 the 8 metrics of the medical-safety rubric; 3 annotators label 100 of them. Every line of the table
@@ -10,7 +10,7 @@ memory that it ever held.
     run, controls  the same with the baselines beside it
     resume         the finished run again: seconds until the judge has started
 
-The limits for a million: 500 MB, time in line, and a resume that starts in under 20 s. Half of the
+The limit for a million is 1 GB, with time in line. Half of the
 answers, a fifth and a tenth are taken beside them. Files go to the folder for temporary ones, some
 2.5 GB for a million.
 
@@ -36,7 +36,7 @@ from judgebench.rubric import load_rubric
 RUBRIC = "medical-safety"
 WORDS, A_QUESTION, LABELLED = 60, 4, 100
 SHARES = (0.1, 0.2, 0.5, 1.0)  # of the answers
-LIMIT_MB, LIMIT_RESUME_S = 500.0, 20.0
+LIMIT_MB = 1000.0
 CONTROLS = {"run": "false", "run, controls": "true"}
 
 
@@ -168,8 +168,6 @@ def show_ratios(found: dict[tuple[str, int], Taken], sizes: list[int]) -> None:
         line = (many.processor_s / most) / (few.processor_s / least)
         print(f"  {name:18}{line:>10.2f}{many.most_mb / few.most_mb:>10.2f}", end="")
         print(f"{many.most_mb / LIMIT_MB:>10.2f} of {LIMIT_MB:.0f} MB", end="")
-        if many.started_s is not None:
-            print(f"{many.started_s / LIMIT_RESUME_S:>8.2f} of {LIMIT_RESUME_S:.0f} s", end="")
         print()
 
 

@@ -670,8 +670,7 @@ def export_judge(
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.forecast import budget_of
-    from judgebench.runs.judging import Work
-    from judgebench.runs.stop import Stop
+    from judgebench.runs.judging import Stop, Work
 
     export = import_module("judgebench.tuning.export").export_judge
     display = ProgressDisplay(Screen()) if show_progress else nullcontext(SILENT)
@@ -1025,7 +1024,7 @@ def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None],
 
     file = bench_file(bench)
     value = load_yaml(file)
-    fitting = (one.run for one in sections() if isinstance(value, dict) and one.fits(value))
+    fitting = (one.run for one in sections() if isinstance(value, dict) and value.get(one.key))
     first = next(filter(None, fitting), None)
     return first and partial(first, file)
 

@@ -15,14 +15,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from judgebench.errors import SetupError
 from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
 from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import Backend, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
 from judgebench.records import without_runtime
-from judgebench.runs.stop import Budget, Interrupted, Stop, StopSign, within_budget
+from judgebench.runs.judging import Budget, Interrupted, Stop, within_budget
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -38,7 +37,7 @@ class WritingTerms:
 
     name: str = ""
     progress: Progress = field(default_factory=NoProgress)
-    stop: StopSign = field(default_factory=Stop)
+    stop: Stop = field(default_factory=Stop)
     budget: Budget = field(default_factory=lambda: Budget(None))
     price_field: str = ""
     left_out: Sequence[str] = ()
@@ -72,18 +71,14 @@ def write_texts(
     """
     budget, stop = terms.budget, terms.stop
 
-    unpriced: SetupError | None = None
     nothing: dict[str, Any] = dict.fromkeys(terms.left_out)
-
-    def halted() -> bool:
-        return stop.wanted or unpriced is not None
 
     def replies(drawn: Iterator[tuple[str, Draft]]) -> Iterator[Reply]:
         return backend.complete(replace(ask(*each), **nothing) for each in drawn)
 
     result = Written(len(todo), before)
     terms.progress.start(terms.name, before + len(todo), before)
-    for reply in within_budget(todo.items(), replies, budget, halted) if todo else ():
+    for reply in within_budget(todo.items(), replies, budget, stop) if todo else ():
         if reply.finish == "failed":
             result.failed, result.why_failed = result.failed + 1, reply.error
         else:
@@ -91,9 +86,7 @@ def write_texts(
             result.finishes[reply.finish] += 1
             terms.progress.advance(terms.name)
         paid = reply.finish in ("stop", "length")
-        unpriced = budget.pay(reply.cost, terms.price_field if paid else "") or unpriced
-    if unpriced:
-        raise unpriced
+        budget.pay(reply.cost, terms.price_field if paid else "")
     return result
 
 

@@ -49,7 +49,7 @@ def test_twice_ends_at_once_and_keeps_what_was_written(tmp_path: Path) -> None:
         assert process.returncode == 130, output.decode()
         assert b"To resume, rerun" in output
     assert len(list(read_lines(run / "verdicts-remote.jsonl"))) == 8
-    assert json.loads((run / "run.json").read_text())["state"] == "stopped"
+    assert json.loads((run / "run.json").read_text())["state"] == "running"  # as after a kill
 
 
 def test_once_ends_at_once_what_only_waits(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from judgebench.models.contract import Message, Reply, Request, drain
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings
 from judgebench.progress import NoProgress
-from judgebench.runs.stop import Budget, Stop
+from judgebench.runs.judging import Budget, Stop
 from judgebench.writer import WritingTerms, Written, fenced, read_shape, schema_of, write_texts
 
 

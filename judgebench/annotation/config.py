@@ -108,7 +108,7 @@ def load_setup(path: Path) -> Setup:
     value, node = load_with_lines(file)
     gather = Gathered(str(file))
     if isinstance(value, Mapping) and "data" in value:
-        bench, _ = read_config(file, gather, data_needed=True)
+        bench, _ = read_config(file, data_needed=True)
         config, folder = _of_bench(bench, file), bench.data_home(file, None)
     else:
         config, folder = validate(value, StudyConfig, str(file), node), None

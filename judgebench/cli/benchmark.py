@@ -80,9 +80,8 @@ def benchmark(
         stopped = error
     finally:
         bench.close()
+    del bench  # the report reads its answers from the run folder, and a million fill memory
     failed = not report_and_print(folder.path, asked.output)
-    if not (bench.judges or bench.recorded or bench.learning):
-        _say_no_judge(console, bench, folder)
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
@@ -98,25 +97,18 @@ def _judge(
 ) -> None:
     from judgebench.progress import ProgressDisplay
     from judgebench.runs import run_bench
-    from judgebench.runs.stop import Interrupted
-    from judgebench.words import counted
+    from judgebench.runs.judging import Interrupted
 
-    parts = [
-        counted(len(bench.answers), "answer"),
-        counted(bench.dataset.n_labels, "human label"),
-        counted(bench.n_judges, "judge"),
-        *([counted(len(bench.juries), "jury", "juries")] if bench.juries else ()),
-        *([counted(len(bench.controls), "baseline")] if bench.controls else ()),
-    ]
-    if bench.calibrations:
-        parts.insert(-1, counted(len(bench.calibrations), "calibrated judge"))
-    if bench.extension:
-        parts[1:1] = [bench.extension.counted] if bench.extension.counted else []
-        for line in bench.extension.told:
-            console.print(line)
-    console.print(
-        f"{bench.config.name}: {', '.join(parts)}; run folder {folder.path}",
-    )
+    if not (bench.judges or bench.recorded or bench.learning):
+        console.print(
+            f"! {bench.file.name} names no judge: the report is about annotators and baselines "
+            "alone. Add under `judges:` {name: NAME, backend: BACKEND}, or, of verdicts in a file, "
+            "{name: NAME, verdicts: FILE}.",
+            soft_wrap=True,
+        )  # fmt: skip
+    for line in bench.extension.told if bench.extension else ():
+        console.print(line)
+    console.print(f"{bench.config.name}: {bench.in_words}; run folder {folder.path}")
     display = ProgressDisplay(console)
     try:
         with display:
@@ -134,19 +126,6 @@ def _judge(
             sys.stderr.flush()
             os._exit(INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _say_no_judge(console: Console, bench: Bench, folder: RunFolder) -> None:
-    """Say what can be done about a benchmark without a judge."""
-    run = shlex.quote(str(folder.path))
-    console.print(
-        f"! {bench.file.name} names no judge: this report is about annotators and baselines "
-        "alone. To compare a judge,\n"
-        "  - add an entry under `judges:`, such as {name: NAME, backend: BACKEND};\n"
-        "  - or, if its verdicts are in a file: {name: NAME, verdicts: FILE};\n"
-        f"  - or compare an annotator with the others: judgebench decide {run} --as-judge NAME",
-        soft_wrap=True,
-    )  # fmt: skip
 
 
 def this_command() -> str:
@@ -262,7 +241,7 @@ def writing(
     from judgebench.models import open_backend
     from judgebench.models.contract import drain
     from judgebench.progress import ProgressDisplay
-    from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
+    from judgebench.runs.judging import Budget, Interrupted, Stop, ctrl_c
     from judgebench.writer import WritingTerms, kept_replies
 
     paid, stop = [reply.cost or 0.0 for reply in kept_replies(replies).values()], Stop()

@@ -5,6 +5,8 @@ Numbers stay texts: "3.0" stays "3.0".
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -37,7 +39,7 @@ def read_json(text: str, file: str, findings: Findings, *, is_lines: bool) -> Ra
 
 
 def _to_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
+    value = {sys.intern(key): cell for key, cell in pairs}  # the same few in every object
     if len(value) < len(pairs):
         key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise ValueError(f"duplicate key {key!r}")
@@ -56,8 +58,9 @@ _FAULTS = (ValueError, RecursionError)
 
 
 def _read_lines(text: str, file: str, findings: Findings) -> Iterator[tuple[int, Any]]:
-    for line, content in enumerate(text.split("\n"), start=1):
-        if content and not content.isspace():
+    # One by one: a list of them takes as much memory as the text.
+    for line, found in enumerate(re.finditer(r"[^\n]*\n|[^\n]+", text), start=1):
+        if content := found[0].strip():
             try:
                 value = _DECODER.decode(content)
             except _FAULTS as error:

@@ -139,6 +139,7 @@ def _read_format(
         message = "holds no text: an image, a document or a workbook with another name?"
         raise SetupError(Problem(message, file, None, "", "", ", ".join(SUFFIXES)))
     text = _decode(content, file, findings)
+    del content  # of a million answers it fills memory
     if format in ("json", "jsonl"):
         raw = read_json(text, file, findings, is_lines=format == "jsonl")
         return _as_table(raw, file, findings)

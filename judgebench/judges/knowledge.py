@@ -58,8 +58,9 @@ def open_library(config: KnowledgeConfig, relative_to: Path, kept_in: Path) -> L
             embedder = find_beside(embedder, relative_to)
     except SetupError as error:
         hint = f"; or `embedder: {WORDS}`, which needs no model"
-        problems = (replace(p, message=p.message + hint, field="embedder") for p in error.problems)
-        raise SetupError(list(problems)) from None
+        field = "knowledge.embedder"
+        problems = [replace(p, message=p.message + hint, field=field) for p in error.problems]
+        raise SetupError(problems) from None
     return Library(corpus, embedder, config.characters, kept_in / "knowledge")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from judgebench.errors import RunError
 from judgebench.files import disk_errors, write_atomically
 from judgebench.progress import NoProgress, Progress
-from judgebench.runs.stop import Interrupted, Stop, StopSign
+from judgebench.runs.judging import Interrupted, Stop
 
 STATE = "training.safetensors"  # in a folder: all that the next step of its training needs
 _CLIP = 1.0  # the most that the gradient's norm may be
@@ -27,7 +27,7 @@ class Watch:
 
     name: str = "training"
     progress: Progress = field(default_factory=NoProgress)
-    stop: StopSign = field(default_factory=Stop)
+    stop: Stop = field(default_factory=Stop)
     every_s: float = 60.0
 
 

@@ -54,7 +54,7 @@ def run(
     from judgebench.ranking.rank_bench import given_ranks, load_rank_bench, rank_all
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
-    from judgebench.runs.stop import Interrupted
+    from judgebench.runs.judging import Interrupted
 
     loaded = load_rank_bench(bench, data_folder, local_only=local_only)
     ranks = given_ranks(loaded)

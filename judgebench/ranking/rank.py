@@ -40,7 +40,7 @@ from judgebench.records import Answer, Estimate, Verdict, content_hash
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.verdict_log import FiledVerdicts, verdict_files
+from judgebench.runs.verdict_log import FiledVerdicts, verdict_path
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.jackknife import FEW_CLUSTERS, LEVEL, ClusterCounts, clustered_estimate
 from judgebench.stats.means import Kind, mean_of, means, sums_by_cluster
@@ -82,7 +82,7 @@ def _decided(run: Path, task: KeptTask, by: Trained) -> tuple[FloatArray, FloatA
     (instances, systems), from the last verdict on each argument as it is now."""
     asked = task.answers(document=False)
     answers = indexed(list(asked.values()))
-    verdicts = FiledVerdicts(verdict_files(run, by.evaluator), by.signature, answers, ())
+    verdicts = FiledVerdicts(verdict_path(run, by.evaluator), by.signature, answers, ())
     probability, right = np.full(task.words.shape, np.nan), np.full(task.words.shape, np.nan)
     cut = np.zeros(task.words.shape)
     for at, verdict in _last(verdicts, asked):

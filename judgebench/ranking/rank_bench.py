@@ -76,11 +76,8 @@ from judgebench.retrieval.vectors import Corpus, read_corpus
 from judgebench.runs import run_bench
 from judgebench.runs.bench import BenchConfig, default_run_folder
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Bundles, Work, judge_answers
+from judgebench.runs.judging import Budget, Bundles, Interrupted, Stop, Work, ctrl_c, judge_answers
 from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
-from judgebench.runs.run_bench import take_out
-from judgebench.runs.stop import Budget, Interrupted, Stop, ctrl_c
-from judgebench.runs.verdict_log import damaged_lines
 from judgebench.studies.answers import indexed
 from judgebench.writer import WritingTerms
 
@@ -237,14 +234,11 @@ def load_rank_bench(
     that, with every model that would contact another machine.
     """
     file = bench_file(path)
-    gather = Gathered(str(file))
-    config, _ = read_config(file, gather, data_needed=False)
-    sound, proxy = not gather.found, config.section("proxy", ProxyConfig)
-    if proxy is None and sound:
-        message = "must be there in a ranking; `judgebench run` judges answers"
-        gather.tell("proxy", Problem(message))
+    config, _ = read_config(file, data_needed=False)
+    gather, proxy = Gathered(str(file)), config.section("proxy", ProxyConfig)
     if proxy is None:
-        raise SetupError(gather.found)
+        message = "must be there in a ranking; `judgebench run` judges answers"
+        raise SetupError(Problem(message, str(file), field="proxy"))
     if local_only:
         _check_local(proxy, file)
     folder = data_folder or (file.parent / proxy.data_folder if proxy.data_folder else None)
@@ -278,14 +272,12 @@ def load_rank_bench(
         entries.append(_entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed))
         for problem in _evaluator_problems(entries[-1]):
             gather.tell(f"proxy.tasks.{i}", problem)
-    if sound:  # else the same problems would be reported twice
-        tasks_ranked = ((e.task.name, i) for e in entries for i in e.task.ranked)
-        answers = [argument_answer(task, i, GOLD, i.argument) for task, i in tasks_ranked]
-        placeholder = Dataset(answers, ())
-        judges = gather("judges", _judges, file, placeholder)
-        systems = [*(g.name for g in proxy.generators), *(a.system for a in given)]
-        for where, problem in _family_problems(proxy, systems, judges):
-            gather.tell(where, problem)
+    tasks_ranked = ((e.task.name, i) for e in entries for i in e.task.ranked)
+    answers = [argument_answer(task, i, GOLD, i.argument) for task, i in tasks_ranked]
+    judges = gather("judges", _judges, file, Dataset(answers, ()))
+    systems = [*(g.name for g in proxy.generators), *(a.system for a in given)]
+    for where, problem in _family_problems(proxy, systems, judges):
+        gather.tell(where, problem)
     gather.raise_any()
     return RankBench(config, proxy, file, tuple(entries), corpus)
 
@@ -471,7 +463,7 @@ def _step(
             for problem in found:
                 said = f"{problem}; what it lacks is made again"
                 progress.say(said)
-                folder.note_changes({problem.file.removeprefix(f"{folder.path}/"): f"{said}."})
+                folder.note_change(problem.file.removeprefix(f"{folder.path}/"), f"{said}.")
         yield step
         if step.stop.wanted:
             raise Interrupted
@@ -614,9 +606,6 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: Kep
         where = evaluator_folder(step.folder.path, plan.name)
         step.progress.say(f"{plan.name}: evaluator {n} of {len(plans)} of {entry.task.name}")
         train(plan, where, step.progress, step.stop)
-        path = step.folder.verdict_path(plan.name)
-        if path.is_file() and (damaged := damaged_lines(path)):
-            take_out(path, damaged, step.folder, step.progress)
         evaluator = ProxyEvaluator.load(where, entry.task)
         judge_answers(evaluator, Bundles(evaluator, answers), step)
         if step.stop.wanted:

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from judgebench.features import Named
 from judgebench.runs.wing import FileKind, Section, Wing
-
-
-def _ranked(value: Mapping[str, Any]) -> bool:
-    return bool(value.get("proxy"))
-
 
 RANKING = "proxy/ranking.json"  # in a run folder
 WING = Wing(
@@ -19,7 +11,6 @@ WING = Wing(
     section=Section(
         "proxy",
         Named("judgebench.ranking.proxy.task:ProxyConfig"),
-        _ranked,
         Named("judgebench.ranking.rank_bench:ranking_in_words"),
         "ranks arguments: call `judgebench rank run`",
         Named("judgebench.ranking.rank_bench:rank_file"),

@@ -22,7 +22,7 @@ from judgebench.judges.control import By, Control, ControlJudge
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge
-from judgebench.records import SEVERAL, Answer, Dataset, Kind
+from judgebench.records import SEVERAL, Answer, Dataset
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
@@ -174,8 +174,7 @@ class Extension:
     part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
     not judged; both are kept in the run folder. `about` stands in the manifest under the wing's
     name, `settings` under its key of bench.yaml. `controls` are added to the usual baselines,
-    `learnt` makes more judges that learn. `counted` and `told` are said when the run begins:
-    `139 altered answers`.
+    `learnt` makes more judges that learn. `told` are sentences that are said when the run begins.
     """
 
     wing: str
@@ -188,7 +187,6 @@ class Extension:
     variants: Callable[[Sequence[LLMJudge]], Iterable[Variant]] = no_variants
     controls: tuple[Control, ...] = ()
     learnt: Callable[[Bench, RunFolder], Sequence[LearntJudge]] = no_judges
-    counted: str = ""
     told: tuple[str, ...] = ()
 
 
@@ -222,6 +220,17 @@ class Bench:
         return {judge.name for kind in kinds for judge in kind}
 
     @property
+    def models(self) -> list[tuple[LLMJudge, Sequence[Answer]]]:
+        """The language models, also those asked in another way, each with what it judges."""
+        judges = [(judge, self.dataset.answers) for judge in self.judges]
+        return judges + [(other.judge, other.answers) for other in self.variants]
+
+    @property
+    def asked(self) -> list[Judge]:
+        """Every judge that is asked, and whose verdicts are kept as they come."""
+        return [*(judge for judge, _ in self.models), *self.others, *self.learnt]
+
+    @property
     def n_judges(self) -> int:
         """The number of judges that give labels, without controls, juries and calibrations."""
         made = [entry for entry in self.learning if is_judge(entry)]
@@ -246,10 +255,9 @@ class Bench:
 
     @property
     def in_words(self) -> str:
-        """A summary of its content for `judgebench check`."""
+        """A summary of its content."""
         beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
-        found = Counter(a.kind for a in self.answers) if self.rubric.kinds != {"answer"} else None
-        rows: Mapping[Kind, int] = found or {"answer": len(self.answers)}
+        rows = Counter(answer.kind for answer in self.answers)
         counts = listed([counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()])
         parts = [
             f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
@@ -265,25 +273,21 @@ class Bench:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A benchmark as read, before a wing adds to it. `dataset` is None where it is
-    unsound, and `judged` is the rubric with the metrics that are judged."""
+    """A benchmark as read, before a wing adds to it. `judged` is the rubric with the metrics that
+    are judged."""
 
     config: BenchConfig
     file: Path
     rubric: Rubric
     judged: Rubric
-    dataset: Dataset | None
+    dataset: Dataset
 
 
 class Extend(Protocol):
-    """Makes an extension; raises SetupError with every problem of the wing's settings. One that
-    `reads_texts` is not asked where these are not given."""
+    """Makes an extension; raises SetupError with every problem of the wing's settings."""
 
     @property
     def wing(self) -> str: ...
-
-    @property
-    def reads_texts(self) -> bool: ...
 
     def __call__(self, loaded: Loaded) -> Extension: ...
 

@@ -6,7 +6,6 @@
     answers.jsonl         the answers as judged
     labels.jsonl          the human labels as read
     verdicts-NAME.jsonl   one line per verdict, append-only, one file per judge
-    verdicts-NAME+PART.jsonl   the same while workers of a cluster write; merged at its end
     batches-NAME.json     batches that were submitted and not yet collected (`models.batch`)
     attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
                           holds them too
@@ -25,14 +24,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any
 
-from judgebench.data.answer_file import AnswerFile, write_answers
+from judgebench.data.answer_file import answer_line, read_answers
 from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError, raise_any
 from judgebench.files import (
     disk_errors,
@@ -45,21 +43,13 @@ from judgebench.files import (
 )
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
-from judgebench.runs.verdict_log import (
-    FiledVerdicts,
-    read_verdicts,
-    verdict_files,
-    verdict_path,
-)
-from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.runs.verdict_log import FiledVerdicts, read_verdicts, verdict_line, verdict_path
+from judgebench.studies.answers import IndexedAnswers
 from judgebench.yaml_file import validate
-
-Kept = TypeVar("Kept")
 
 BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
 _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
 _AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
-_MOST_IN_MEMORY = 4 << 20  # bytes of answers
 
 
 class RunFolder:
@@ -67,7 +57,6 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read: dict[str, tuple[object, Any]] = {}  # what was read, and of which files
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
@@ -133,22 +122,20 @@ class RunFolder:
 
     def note_hosts(self, hosts: Iterable[str]) -> None:
         """Add to the hosts that run.json says were contacted. Raises DiskFailed."""
-        found = self.manifest()
-        known = found.get("hosts", [])
-        if found and (new := {*hosts}.difference(known)):
-            self.write_manifest({**found, "hosts": sorted({*known, *new})})
+        manifest = self.manifest()
+        known = manifest.get("hosts", [])
+        every = sorted({*known, *hosts})
+        if manifest and every != known:
+            self.write_manifest({**manifest, "hosts": every})
 
-    def note_changes(self, changes: Mapping[str, str], *, beside: bool = False) -> None:
-        """Add sentences, by file, to what run.json says was found changed and was repaired; in
-        place of what it says of the file, or `beside` it. Raises DiskFailed."""
-        if not changes:
-            return
-        found = self.manifest()
-        known = dict(found.get("changed", {}))
-        for name, said in changes.items():
-            old = [known[name]] if beside and name in known else []
-            known[name] = " ".join(dict.fromkeys([*old, said]))
-        self.write_manifest({**found, "changed": known})
+    def note_change(self, name: str, sentence: str) -> None:
+        """Add to what run.json says of a file that was found changed and was repaired. Raises
+        DiskFailed."""
+        manifest = self.manifest()
+        known = manifest.get("changed", {})
+        if sentence not in known.get(name, ""):
+            known[name] = f"{known.get(name, '')} {sentence}".strip()
+            self.write_manifest({**manifest, "changed": known})
 
     def reopen(self, inside: str = "") -> dict[str, Any]:
         """Note, before files are changed that are `inside` such a path, that the run goes on; the
@@ -179,35 +166,41 @@ class RunFolder:
         return replace(problem, message=f"{problem.message}; to repair it, {_AGAIN}")
 
     def _of_judges(self, manifest: Mapping[str, Any]) -> list[str]:
-        names = manifest.get("judges", {})
-        return [path.name for name in names for path in self.verdict_files(name)]
+        return [self.verdict_path(name).name for name in manifest.get("judges", {})]
 
-    def write_rubric(self, rubric: Rubric) -> None:
-        """The rubric as used."""
+    def write_data(
+        self, rubric: Rubric, answers: Iterable[Answer], labels: Iterable[HumanLabel]
+    ) -> None:
+        """The rubric as used, the answers as judged and the human labels as read."""
         text = to_json(rubric.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
-        with disk_errors(self.path / "rubric.json"):
-            write_atomically(self.path / "rubric.json", text.encode("utf-8"))
+        self._write("rubric.json", [text.encode()])
+        self._write("answers.jsonl", (answer_line(answer).encode() for answer in answers))
+        self._write("labels.jsonl", (to_line(asdict(label)).encode() for label in labels))
 
-    def write_data(self, answers: Iterable[Answer], labels: Iterable[HumanLabel]) -> None:
-        """The answers as judged and the human labels as read."""
-        with self._written_whole("answers.jsonl") as file:
-            write_answers(file, answers)
-        with self._written_whole("labels.jsonl") as file:
-            for label in labels:
-                value = {f.name: getattr(label, f.name) for f in fields(label)}
-                file.write(to_line(value).encode("utf-8"))
+    def write_verdicts(self, judge: str, verdicts: Iterable[Verdict]) -> None:
+        """Write all verdicts of a judge that needs no model, in place of those that are there."""
+        self._write(self.verdict_path(judge).name, map(verdict_line, verdicts))
 
     def write_beside(
         self, lines: Sequence[Mapping[str, Any]], rejected: Sequence[Mapping[str, Any]]
     ) -> None:
         """Write the answers beside the study; without any, the files of an earlier run go."""
         for name, found in ((BESIDE, lines), (REJECTED, rejected)):
-            with disk_errors(self.path / name):
-                if found:
-                    text = "".join(to_line(line) for line in found)
-                    write_atomically(self.path / name, text.encode("utf-8"))
-                else:
-                    (self.path / name).unlink(missing_ok=True)
+            if found:
+                self._write(name, (to_line(line).encode() for line in found))
+            else:
+                (self.path / name).unlink(missing_ok=True)
+
+    def _write(self, name: str, lines: Iterable[bytes]) -> None:
+        """Write a file, which takes its place once it is whole. Raises DiskFailed."""
+        temporary = self.path / f".{name}.{os.getpid()}.tmp"
+        with disk_errors(self.path / name):
+            try:
+                with temporary.open("wb") as file:
+                    file.writelines(lines)
+                os.replace(temporary, self.path / name)
+            finally:
+                temporary.unlink(missing_ok=True)
 
     @property
     def has_beside(self) -> bool:
@@ -227,59 +220,29 @@ class RunFolder:
         return validate(_read_object(path), Rubric, file=str(path))
 
     def answers(self) -> Sequence[Answer]:
-        """The answers as judged; many of them stay in their file until they are asked for."""
-        path = self.path / "answers.jsonl"
-        found = AnswerFile.open(path)
-        return found if path.stat().st_size > _MOST_IN_MEMORY else tuple(found)
+        """The answers as judged."""
+        return read_answers(self.path / "answers.jsonl")
 
     def indexed_answers(self) -> IndexedAnswers:
-        """The answers as judged, by row and by item id; read once."""
-        return self._once("answers", [self.path / "answers.jsonl"], lambda: indexed(self.answers()))
+        """The answers as judged, by row and by item id."""
+        return IndexedAnswers(self.answers())
 
-    def latest_verdicts(self, judge: str, signature: str) -> FiledVerdicts:
-        """The last verdict of this signature on every answer as it stands; each file is read
-        once."""
-        files, answers = self.verdict_files(judge), self.indexed_answers()
-        read = partial(FiledVerdicts, files, signature, answers, self.rubric().metrics)
-        return self._once(f"verdicts of {judge}, {signature}", [*files, answers], read)
-
-    def _once(self, what: str, basis: Sequence[object], read: Callable[[], Kept]) -> Kept:
-        """The result of `read`, kept until a file of the `basis` changes."""
-        key = [(str(b), *_stat_of(b)) if isinstance(b, Path) else id(b) for b in basis]
-        if what not in self._read or self._read[what][0] != key:
-            self._read[what] = key, read()
-        found: Kept = self._read[what][1]
-        return found
+    def latest_verdicts(self, judge: str, signature: str, answers: IndexedAnswers) -> FiledVerdicts:
+        """The last verdict of this signature on each of these answers as it stands."""
+        return FiledVerdicts(self.verdict_path(judge), signature, answers, self.rubric().metrics)
 
     def labels(self) -> list[HumanLabel]:
         """The human labels as read."""
         path = self.path / "labels.jsonl"
         return [_label(value, path, number) for number, value in read_lines(path)]
 
-    def verdict_path(self, judge: str, part: str = "") -> Path:
-        """The file of this judge's verdicts: of all of them, or of one part."""
-        return verdict_path(self.path, judge, part)
+    def verdict_path(self, judge: str) -> Path:
+        """The file of this judge's verdicts."""
+        return verdict_path(self.path, judge)
 
-    def verdict_files(self, judge: str) -> list[Path]:
-        """Every file with verdicts of this judge, the oldest first; none where it gave none."""
-        return verdict_files(self.path, judge)
-
-    def verdicts(self, judge: str, read: dict[Path, int] | None = None) -> Iterator[Verdict]:
-        """Every verdict of one judge, in the order written; none where it gave none. With `read`
-        those that were written since, as of `log_lines`."""
-        return read_verdicts(self.verdict_files(judge), read)
-
-    @contextmanager
-    def _written_whole(self, name: str) -> Iterator[IO[bytes]]:
-        """A file to write to, which takes its place once it is whole."""
-        temporary = self.path / f".{name}.{os.getpid()}.tmp"
-        with disk_errors(self.path / name):
-            try:
-                with temporary.open("wb") as file:
-                    yield file
-                os.replace(temporary, self.path / name)
-            finally:
-                temporary.unlink(missing_ok=True)
+    def verdicts(self, judge: str) -> Iterator[Verdict]:
+        """Every verdict of one judge, in the order written; none where it gave none."""
+        return read_verdicts(self.verdict_path(judge))
 
 
 def check_links(folder: Path) -> None:
@@ -290,14 +253,6 @@ def check_links(folder: Path) -> None:
     )
     links = sorted(path for path in folder.rglob("*") if path.is_symlink())
     raise_any([Problem(message, str(path)) for path in links])
-
-
-def _stat_of(path: Path) -> tuple[int, int]:
-    """The size and modification time of a file; (0, 0) where there is none."""
-    if not path.is_file():
-        return 0, 0
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -316,7 +271,6 @@ def _label(value: dict[str, Any], path: Path, number: int) -> HumanLabel:
 
 Noted = Mapping[str, Mapping[str, Any]]  # lines and SHA-256, by the file's path in the folder
 
-_BLOCK = 1 << 20
 _SEAL = re.compile(rb'\n  "seal": "([0-9a-f]*)"')
 _LINES = {"answers.jsonl": "answers", "labels.jsonl": "labels"}
 
@@ -360,27 +314,21 @@ def _wrong(path: Path, known: Mapping[str, Any], lines: str) -> str:
     """The difference between a file and its entry in words; empty where there is none."""
     wrote = f"the run wrote {known['lines']:,} {lines}"
     try:
-        if not path.exists():
-            return f"is missing; {wrote}"
-        if not path.is_file():
-            return f"is no file; {wrote}"
         found = _digest(path)
+    except FileNotFoundError:
+        return f"is missing; {wrote}"
     except OSError as error:
         return f"cannot be read ({error.strerror}); {wrote}"
     if found == known:
         return ""
-    if found["lines"] < known["lines"]:
-        return f"holds {found['lines']:,} of {known['lines']:,} {lines}"
     return f"was changed after the run; {wrote}, it holds {found['lines']:,}"
 
 
 def _digest(path: Path) -> dict[str, Any]:
-    digest, lines = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-            lines += block.count(b"\n")
-    return {"lines": lines, "sha256": digest.hexdigest()}
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        return {"lines": sum(1 for line in file if line.endswith(b"\n")), "sha256": digest}
 
 
 def _sum_of(content: bytes) -> bytes:

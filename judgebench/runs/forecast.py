@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from judgebench.judges.llm import LLMJudge
-from judgebench.records import Answer, Usage
+from judgebench.records import Usage
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Bundles, Ledger
-from judgebench.runs.stop import Budget
+from judgebench.runs.judging import Budget, Bundles
+from judgebench.runs.verdict_log import FiledVerdicts
 from judgebench.studies.answers import indexed
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English; forecasts say "roughly"
@@ -46,27 +43,18 @@ def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
     shared = indexed(bench.dataset.answers)
     return [
         _forecast(judge, Bundles(judge, indexed(answers), shared, bench.parents), folder)
-        for judge, answers in _asked(bench, shared)
+        for judge, answers in bench.models
     ]
 
 
-def _asked(
-    bench: Bench, shared: Sequence[Answer] = ()
-) -> Iterator[tuple[LLMJudge, Sequence[Answer]]]:
-    """The language models, each with the answers that it judges; `shared` are the data's."""
-    for judge in bench.judges:
-        yield judge, shared
-    yield from ((variant.judge, variant.answers) for variant in bench.variants)
-
-
 def _forecast(judge: LLMJudge, bundles: Bundles, folder: RunFolder) -> Forecast:
-    ledger = Ledger(bundles.answers, judge.signature, judge.parse_retries)
-    ledger.note_files(folder.verdict_files(judge.name))
-    rows = bundles.rows
-    left = len(rows) - ledger.done(rows)
-    open_rows = [*ledger.never_ended(rows).tolist(), *(row for row, _ in ledger.to_ask_again(rows))]
-    asked = bundles.firsts(np.array(open_rows, dtype=np.int64))
-    sample = [bundles.task(row) for row in asked[:: max(1, len(asked) // _SAMPLE)].tolist()]
+    rows, path = bundles.rows, folder.verdict_path(judge.name)
+    verdicts = FiledVerdicts(path, judge.signature, bundles.answers)
+    unread = verdicts.to_ask_again(rows, judge.parse_retries)
+    open_rows = [*verdicts.never_ended(rows).tolist(), *(row for row, _ in unread)]
+    left = len(open_rows)
+    asked = [*{bundles.numbers[row]: row for row in open_rows}.values()]  # one of each bundle
+    sample = [bundles.task(row) for row in asked[:: max(1, len(asked) // _SAMPLE)]]
     parts = judge.calls_an_answer
     characters = [
         sum(len(m.content) for m in judge.request(task, part).messages)
@@ -92,9 +80,7 @@ def budget_of(bench: Bench, folder: RunFolder, limit: float | None) -> Budget:
     """A budget that counts earlier costs of this run folder. Without a limit no file is read."""
     if limit is None:
         return Budget(None)
-    others = (*bench.others, *bench.learnt)
-    names = [*(judge.name for judge, _ in _asked(bench)), *(judge.name for judge in others)]
-    costs = [verdict.cost or 0.0 for name in names for verdict in folder.verdicts(name)]
+    costs = [v.cost or 0.0 for judge in bench.asked for v in folder.verdicts(judge.name)]
     beside = sum(judge.spent for judge in bench.learnt)
     expected = [(f.cost or 0.0) / f.left for f in forecast(bench, folder) if f.left]
     return Budget(limit, spent=sum(costs) + beside, highest=max([0.0, *costs, *expected]))

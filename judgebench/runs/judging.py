@@ -1,139 +1,181 @@
-"""One judge over the answers: what has no ending is asked, and every reply is kept.
+"""Judges at work: what has no ending is asked, every reply is kept, and a run stops cleanly.
 
-How far it is with every answer stands in a Ledger, in a few bytes an answer.
+Every remote judge has a lane, which is a thread. Engines inside this process would take the cores
+and the memory from each other, so they share one lane and work one after another. Ctrl-C once lets
+answers in flight finish, twice ends at once; and so does once where something is learnt, if that
+takes longer than PATIENCE_S: what was learnt or answered by then is kept.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+import signal
+import threading
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import chain
 from pathlib import Path
 from threading import Lock
+from types import FrameType
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judgebench.errors import SetupError
-from judgebench.files import to_line
-from judgebench.judges.control import ControlJudge
+from judgebench.errors import BudgetSpent, JudgebenchError, Problem, SetupError
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import QUOTED
-from judgebench.progress import SILENT, Progress
+from judgebench.progress import Progress
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.stop import Budget, StopSign, within_budget
-from judgebench.runs.verdict_log import Head, VerdictWriter, plain_verdict, read_heads, signed
-from judgebench.studies.answers import IndexedAnswers, keys_of
+from judgebench.runs.verdict_log import FiledVerdicts, Rows, VerdictWriter, set_damaged_aside
+from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.verdicts import replaced
 
-_NONE = -1
-_CODE = {status: code for code, status in enumerate(Status)}
-_FAILED = _CODE[Status.FAILED]
+Drawn = TypeVar("Drawn")
+Outcome = TypeVar("Outcome")
+
+PATIENCE_S = 6.0  # a fit, or a step of a training, may take minutes
+_GLANCE_S = 0.2  # a thread that waits longer than this would not see a signal in time
 
 
-class Ledger:
-    """One judge's latest verdict on each answer: its status and which attempt it was.
+class Interrupted(KeyboardInterrupt):
+    """The user stopped the run. What was written is kept. `at_once`: work was cut off in flight."""
 
-    Unreadable verdicts that may be asked for again are kept whole, for the judge is given
-    their reasons; all others are forgotten.
-    """
-
-    def __init__(self, answers: IndexedAnswers, signature: str, parse_retries: int = 0) -> None:
-        self._answers = answers
-        self._signature = signature
-        self._parse_retries = parse_retries
-        self._status = np.full(len(answers), _NONE, np.int8)
-        self._unread: dict[int, Verdict] = {}
-        self.models = Counter[str]()  # of all that was noted
-
-    def note_all(self, verdicts: Iterable[Verdict]) -> int:
-        """Note what was written before; how many are of other settings or other answers."""
-        return sum(not self.note(verdict) for verdict in verdicts)
-
-    def note_files(self, paths: Sequence[Path], progress: Progress = SILENT) -> int:
-        """As `note_all`, of whole files, of which no more is read than is needed. Damaged lines are
-        reported and passed over."""
-        other = 0
-        for head in read_heads(paths):
-            if isinstance(head, SetupError):
-                progress.say(f"{head}; what it judged is asked again")
-            elif (row := self._row(head)) < 0:
-                other += 1
-            else:
-                unread = head.verdict() if head.status is Status.UNPARSED else None
-                self._note(row, head.status, unread)
-                self.models[head.model] += 1
-        return other
-
-    def note(self, verdict: Verdict) -> bool:
-        """Note a verdict; False where it is of other settings or on another text."""
-        if (row := self._row(verdict)) < 0:
-            return False
-        self._note(row, verdict.status, verdict if verdict.status is Status.UNPARSED else None)
-        self.models[verdict.model] += 1
-        return True
-
-    def _row(self, verdict: Verdict | Head) -> int:
-        if verdict.signature != self._signature:
-            return _NONE
-        return self._answers.row_of(verdict.item_id, verdict.content_hash)
-
-    def _note(self, row: int, status: Status, unread: Verdict | None) -> None:
-        self._status[row] = _CODE[status]
-        if unread is not None and unread.attempt < self._parse_retries:
-            self._unread[row] = unread
-        else:
-            self._unread.pop(row, None)
-
-    def never_ended(self, rows: Rows) -> Rows:
-        """Those of `rows` that were never asked, or to which no reply ever came."""
-        status = self._status[rows]
-        unended: Rows = rows[(status == _NONE) | (status == _FAILED)]
-        return unended
-
-    def to_ask_again(self, rows: Rows) -> list[tuple[int, Verdict]]:
-        """Those of `rows` whose last reply could not be read, with it, while retries are left."""
-        if not self._unread:
-            return []
-        return [(row, self._unread[row]) for row in rows.tolist() if row in self._unread]
-
-    def done(self, rows: Rows) -> int:
-        """The number of `rows` that need no further call."""
-        return len(rows) - len(self.never_ended(rows)) - len(self.to_ask_again(rows))
-
-    def tell_of_models(self, judge: str, progress: Progress) -> None:
-        """Say so where the verdicts came from several models."""
-        if said := replaced(judge, {name: n for name, n in self.models.items() if name}):
-            progress.say(said)
+    def __init__(self, at_once: bool = False) -> None:
+        super().__init__("stopped at once" if at_once else "stopped")
+        self.at_once = at_once
 
 
-def each(rows: Rows) -> Iterator[int]:
-    """The rows as whole numbers, without a list of a million."""
-    return map(int, rows)
-
-
-class Writers:
-    """The files that are being written, so that all can be closed at once."""
+class Stop:
+    """The request to end a run, read by every thread that draws tasks. `wanted`: no further answers
+    are to be asked for; `is_cut`: what is in flight is not waited for."""
 
     def __init__(self) -> None:
-        self._open: set[VerdictWriter] = set()
-        self._lock = Lock()
+        self._then: list[Callable[[], object]] = []
+        self.wanted = self.interrupted = self.is_cut = False
 
-    def add(self, writer: VerdictWriter) -> VerdictWriter:
-        """Keep this one in view too; returns it."""
-        with self._lock:
-            self._open.add(writer)
-        return writer
+    def __call__(self) -> None:
+        """No further answers are asked for; those in flight are waited for."""
+        self.wanted = True
+        for act in self._then:
+            act()
 
-    def close(self) -> None:
-        """Close all files; what was written stays, and a later write raises ValueError."""
+    def then(self, act: Callable[[], object]) -> None:
+        """Do this too when it is asked for, in whatever thread asks."""
+        self._then.append(act)
+
+
+class Budget:
+    """US dollars for all who share it, whatever thread they are in; `limit` None means any sum.
+
+    `spent` is what the run folder has cost so far, `highest` the most that one call has cost or
+    is expected to.
+    """
+
+    def __init__(self, limit: float | None, spent: float = 0.0, highest: float = 0.0) -> None:
+        self._limit = limit
+        self.spent = spent
+        self._highest = highest
+        self._in_flight = 0
+        self.unpriced: SetupError | None = None
+        self._lock = threading.Condition()
+
+    def expect(self, cost: float) -> None:
+        """One of the calls to come is expected to cost so much."""
         with self._lock:
-            for writer in self._open:
-                writer.close()
+            self._highest = max(self._highest, cost)
+
+    def may_ask(self) -> bool:
+        """True where one more call fits, should it and all in flight cost as much as the most
+        expensive one so far; if so, it counts as in flight until it is paid."""
+        with self._lock:
+            fits = self._has_room()
+            self._in_flight += fits
+            return fits
+
+    def _has_room(self) -> bool:
+        most = self.spent + (self._in_flight + 1) * self._highest
+        return self._limit is None or (most <= self._limit and self.unpriced is None)
+
+    def wait_for_room(self, stop: Stop) -> None:
+        """Wait until one more call fits, or is not wanted. Raises BudgetSpent where none does once
+        the calls in flight, of other judges, have ended, and SetupError where a call was paid for
+        and nobody knows how much."""
+        with self._lock:
+            while self._in_flight and not self._has_room() and not stop.wanted:
+                self._lock.wait(_GLANCE_S)
+            if not self._has_room():
+                raise self.unpriced or BudgetSpent(
+                    f"the budget of ${self._limit:g} is used up: ${self.spent:.4f} spent in this "
+                    f"run folder, and one more call may cost ${self._highest:.4f}; run again with "
+                    "a larger budget to go on"
+                )
+
+    def release(self, n: int) -> None:
+        """So many calls ended with no reply to pay for."""
+        with self._lock:
+            self._in_flight -= n
+            self._lock.notify_all()
+
+    def pay(self, cost: float | None, price_field: str = "") -> None:
+        """Count what a call cost, None if unknown. `price_field` names the setting that would
+        tell; without it nothing was paid for. Where a limit cannot be kept, no other call fits."""
+        with self._lock:
+            self._in_flight -= 1
+            self.spent += cost or 0.0
+            self._highest = max(self._highest, cost or 0.0)
+            if self._limit is not None and cost is None and price_field:
+                message = (
+                    "a budget needs to know what a call costs, and a reply came without it: state "
+                    "its price, and use an endpoint that counts its tokens"
+                )
+                self.unpriced = SetupError(Problem(message, field=price_field))
+            self._lock.notify_all()
+
+
+def within_budget(
+    tasks: Iterable[Drawn],
+    ask: Callable[[Iterator[Drawn]], Iterator[Outcome]],
+    budget: Budget,
+    stop: Stop,
+) -> Generator[Outcome, None, None]:
+    """The outcomes of all tasks, which `ask` draws while the budget has room for one more beside
+    all in flight. Where it has none, the rest is asked when these have ended. Raises BudgetSpent,
+    and SetupError where the cost of a call is unknown.
+
+    Whoever iterates pays for each outcome. Nothing is drawn once it is to stop.
+    """
+    due, withheld, n_open = iter(tasks), list[Drawn](), 0
+
+    def drawn() -> Iterator[Drawn]:
+        nonlocal n_open
+        for task in due:
+            if stop.wanted:
+                return
+            if not budget.may_ask():
+                withheld.append(task)
+                return
+            n_open += 1
+            yield task
+
+    while True:
+        outcomes = ask(drawn())
+        try:
+            for outcome in outcomes:
+                n_open -= 1
+                yield outcome
+        finally:
+            close = getattr(outcomes, "close", None)
+            if close is not None:
+                close()
+            budget.release(n_open)
+        if budget.unpriced:
+            raise budget.unpriced
+        if not withheld or stop.wanted:
+            return
+        budget.wait_for_room(stop)
+        due, n_open = chain([withheld.pop()], due), 0
 
 
 @dataclass(frozen=True)
@@ -144,8 +186,7 @@ class Work:
     folder: RunFolder
     progress: Progress
     budget: Budget
-    stop: StopSign
-    writers: Writers = field(default_factory=Writers)
+    stop: Stop
     outcomes: dict[str, str] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
@@ -153,6 +194,13 @@ class Work:
         """Note in run.json which hosts the judge contacts, as far as is known."""
         with self.lock:
             self.folder.note_hosts(getattr(judge, "hosts", ()))
+
+    def set_damaged_aside(self, path: Path) -> None:
+        """Take damaged lines out of a file of verdicts; say so, and note it in run.json."""
+        if message := set_damaged_aside(path):
+            self.progress.say(message)
+            with self.lock:
+                self.folder.note_change(path.name, f"{message}.")
 
 
 def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
@@ -163,99 +211,57 @@ def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
 def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
     parse_retries: int = getattr(judge, "parse_retries", 0)
-    path = work.folder.verdict_path(judge.name)
-    answers, rows = bundles.answers, bundles.rows
-    with work.writers.add(VerdictWriter(path)) as writer:
+    path, rows = work.folder.verdict_path(judge.name), bundles.rows
+    work.set_damaged_aside(path)
+    with VerdictWriter(path) as writer:
         if writer.torn_bytes:
             work.progress.say(f"{path.name}: dropped a torn last line of {writer.torn_bytes} bytes")
-        ledger = Ledger(answers, judge.signature, parse_retries)
-        other = ledger.note_files(work.folder.verdict_files(judge.name), work.progress)
-        if other:
+        verdicts = FiledVerdicts(path, judge.signature, bundles.answers)
+        if verdicts.n_unused:
             work.progress.say(
-                f"{judge.name}: {other:,} verdicts of other settings, or on other answers, are "
-                "kept unused"
+                f"{judge.name}: {verdicts.n_unused:,} verdicts of other settings, or on other "
+                "answers, are kept unused"
             )
-        work.progress.start(judge.name, len(rows), ledger.done(rows))
-        if left := ledger.done(rows) < len(rows):
+        first = verdicts.never_ended(rows).tolist()
+        n_due = len(first) + len(verdicts.to_ask_again(rows, parse_retries))
+        work.progress.start(judge.name, len(rows), len(rows) - n_due)
+        if n_due:
             work.contacts(judge)
-        first = map(bundles.task, each(ledger.never_ended(rows)))
         try:
-            ask(judge, first, writer, ledger, work)
+            ask(judge, map(bundles.task, first), writer, verdicts, work)
             for _ in range(parse_retries):
-                again = (bundles.task(row, last) for row, last in ledger.to_ask_again(rows))
-                ask(judge, again, writer, ledger, work)
+                unread = verdicts.to_ask_again(rows, parse_retries)
+                again = (bundles.task(row, last) for row, last in unread)
+                ask(judge, again, writer, verdicts, work)
         finally:
-            ledger.tell_of_models(judge.name, work.progress)
-            if left:  # some backends know only now
+            if " + " in " + ".join(verdicts.models):  # several models
+                work.progress.say(replaced(judge.name, verdicts.models))
+            if n_due:  # some backends know only now
                 work.contacts(judge)
 
 
-def write_controls(control: ControlJudge, answers: IndexedAnswers, work: Work) -> None:
-    """Bring a baseline's verdicts up to date, on the answers that it was fitted on."""
-    path = work.folder.verdict_path(control.name)
-    with work.writers.add(VerdictWriter(path)) as writer:
-        ledger = Ledger(answers, control.signature)
-        ledger.note_files(work.folder.verdict_files(control.name))
-        due = ledger.never_ended(np.arange(len(answers)))
-        if not len(due):
-            return
-        codes, wanted = control.codes()[due], np.isin(np.arange(len(answers)), due)
-        keys = compress(keys_of(answers.all), wanted)
-        for begin in range(0, len(due), _LINES):
-            if work.stop.wanted:
-                return
-            kinds, which = np.unique(codes[begin : begin + _LINES], axis=0, return_inverse=True)
-            nameless = (plain_verdict(control.verdict("", "", kind)) for kind in kinds)
-            ends = [to_line(value).encode() for value in nameless]
-            lines = [_named(ends[k], key) for k, key in zip(which.tolist(), keys, strict=False)]
-            writer.write_lines(b"".join(lines), len(lines))
-
-
-_LINES = 10_000  # of baselines, written together
-_NAMELESS = b'{"item_id":"","content_hash":"",'
-
-
-def _named(line: bytes, key: tuple[str, str]) -> bytes:
-    """The line of a verdict on no answer as that of one on this answer: what it says, and how, was
-    made once for all that say the same."""
-    begin = to_line(dict(zip(("item_id", "content_hash"), key, strict=True))).encode()
-    return signed(begin[:-2] + b"," + line[len(_NAMELESS) :])
-
-
 def ask(
-    judge: Judge, tasks: Iterable[Task], writer: VerdictWriter, ledger: Ledger, work: Work
+    judge: Judge, tasks: Iterable[Task], writer: VerdictWriter, known: FiledVerdicts, work: Work
 ) -> None:
     """Ask for every task and keep each verdict as it comes; stops drawing when asked to stop.
 
     Raises BudgetSpent or what the judge's engine raises.
     """
-    unpriced: SetupError | None = None
-
-    def halted() -> bool:
-        return work.stop.wanted or unpriced is not None
-
-    with closing(within_budget(tasks, judge.judge, work.budget, halted)) as verdicts:
+    with closing(within_budget(tasks, judge.judge, work.budget, work.stop)) as verdicts:
         for verdict in verdicts:
-            unpriced = _keep(verdict, writer, ledger, work) or unpriced
-    if unpriced:
-        raise unpriced
-
-
-def _keep(verdict: Verdict, writer: VerdictWriter, ledger: Ledger, work: Work) -> SetupError | None:
-    writer.write(verdict)
-    ledger.note(verdict)
-    work.progress.advance(verdict.judge, verdict)
-    paid = verdict.usage.calls and verdict.status in (Status.OK, Status.UNPARSED)
-    return work.budget.pay(verdict.cost, f"judges.{verdict.judge}.settings.price" if paid else "")
-
-
-Rows = NDArray[np.int64]
+            if work.stop.is_cut:  # somebody else may write to the file by now
+                raise Interrupted(at_once=True)
+            known.note(verdict, writer.write(verdict))
+            work.progress.advance(verdict.judge, verdict)
+            is_paid = verdict.usage.calls and verdict.status in (Status.OK, Status.UNPARSED)
+            price_field = f"judges.{verdict.judge}.settings.price" if is_paid else ""
+            work.budget.pay(verdict.cost, price_field)
 
 
 class Bundles:
     """The `rows` that a judge judges, those of a bundle beside each other: what is shown in one
     request. Most judges are shown one answer at a time, and judge all. `numbers` (answers,) are
-    those of the bundles.
+    those of the bundles, -1 for an answer that is not judged.
 
     Bundles are made of the answers `among`, all of the data, where `answers` are others: some of
     the same, asked in another way, or altered ones. An altered answer (`parents`: the id of what it
@@ -266,81 +272,136 @@ class Bundles:
         self, judge: Judge, answers: IndexedAnswers,
         among: IndexedAnswers | None = None, parents: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        self.answers = answers
-        self._among, self.parents = among or answers, parents or {}
-        self._bundles: list[list[int]] = []  # rows of `_among`, in the order shown
-        self._of: dict[int, int] = {}  # row of `_among` -> its bundle
-        # The bundle last asked for: answers may be read from a file.
-        self._held = -1, tuple[Answer, ...]()
+        self.answers, self._parents = answers, parents or {}
+        self._bundles: list[Sequence[Answer]] = []  # in the order shown
+        self._number_of: dict[str, int] = {}  # by item
         self._is_list = False
-        self.rows = self.numbers = np.arange(len(answers), dtype=np.int64)
-        if cells := getattr(judge, "cells", None):
-            self.numbers = cells(answers, self.parents)
-            order = np.argsort(self.numbers, kind="stable")
-            self.rows = order[self.numbers[order] >= 0]
-        if not isinstance(judge, LLMJudge):
-            return
-        if judge.of_some:
-            self.rows = self.rows[[answer.kind == judge.kind for answer in answers]]
-        self._is_list = judge.config.list is not None
-        if judge.bundled:
-            self._bundles = [*self._made(judge)]
-            self._of = {row: n for n, rows in enumerate(self._bundles) for row in rows}
-            numbers = map(self._number, range(len(answers)))
-            self.numbers = np.fromiter(numbers, np.int64, len(answers))
-            self.rows = self.rows[np.argsort(self.numbers[self.rows], kind="stable")]
+        cells = getattr(judge, "cells", None)
+        self.numbers = cells(answers, self._parents) if cells else np.arange(len(answers))
+        if isinstance(judge, LLMJudge):
+            self._is_list = judge.config.list is not None
+            if judge.bundled:
+                self._bundles = [*self._made(judge, among or answers)]
+                bundled = enumerate(self._bundles)
+                self._number_of = {a.item_id: n for n, some in bundled for a in some}
+                self.numbers = np.array([*map(self._number, range(len(answers)))], np.int64)
+            if judge.of_some:
+                self.numbers[[answer.kind != judge.kind for answer in answers]] = -1
+        order = np.argsort(self.numbers, kind="stable")
+        self.rows: Rows = order[self.numbers[order] >= 0]
 
-    def _made(self, judge: LLMJudge) -> Iterator[list[int]]:
+    def _made(self, judge: LLMJudge, among: Iterable[Answer]) -> Iterator[Sequence[Answer]]:
         """Lists of at most `list` answers, as equal in size as can be, drawn and put in order by
         seed; or all criteria of an answer, as they come."""
-        groups: dict[Hashable, list[int]] = {}
-        for row, answer in enumerate(self._among):
-            if answer.kind == judge.kind and answer.item_id not in self.parents:
-                groups.setdefault(judge.together(answer), []).append(row)
+        groups: dict[Hashable, list[Answer]] = {}
+        for answer in among:
+            if answer.kind == judge.kind and answer.item_id not in self._parents:
+                groups.setdefault(judge.together(answer), []).append(answer)
         most, seed = judge.config.list, judge.config.seed or 0
         if most is None:
             yield from groups.values()
             return
 
-        def drawn(rows: Sequence[int], what: str) -> list[int]:
-            ids = {row: self._among[row].item_id for row in rows}
-            return sorted(rows, key=lambda row: content_hash([seed, what, ids[row]]))
+        def drawn(some: Iterable[Answer], what: str) -> list[Answer]:
+            return sorted(some, key=lambda answer: content_hash([seed, what, answer.item_id]))
 
-        for rows in groups.values():
-            for some in np.array_split(drawn(rows, "list"), -(-len(rows) // most)):
-                yield drawn(some.tolist(), "place")
-
-    def _origin(self, answer: Answer) -> int:
-        return self._among.row(self.parents.get(answer.item_id, answer.item_id))
+        for group in groups.values():
+            answers = drawn(group, "list")
+            for rows in np.array_split(np.arange(len(answers)), -(-len(answers) // most)):
+                yield drawn((answers[row] for row in rows), "place")
 
     def _number(self, row: int) -> int:
-        answer, alone = self.answers[row], len(self._bundles) + row
-        if answer.item_id in self.parents:
-            return alone
-        return self._of.get(self._origin(answer), alone)
+        alone, item_id = len(self._bundles) + row, self.answers[row].item_id
+        return alone if item_id in self._parents else self._number_of.get(item_id, alone)
 
     def task(self, row: int, previous: Verdict | None = None) -> Task:
         """The answer of that row, to be judged, or judged again after an unreadable reply: of a
         list alone, where one of its texts holds the labels of all."""
-        answer, bundle = self.answers[row], tuple[Answer, ...]()
+        answer = self.answers[row]
+        origin, bundle = self._parents.get(answer.item_id, answer.item_id), tuple[Answer, ...]()
         if self._is_list and previous is not None and QUOTED in previous.reason:
             bundle = (answer,)
-        elif self._bundles and (origin := self._origin(answer)) in self._of:
-            number = self._of[origin]
-            rows = self._bundles[number]
-            if self._held[0] != number:
-                self._held = number, tuple(self._among[other] for other in rows)
-            place = rows.index(origin)
-            bundle = (*self._held[1][:place], answer, *self._held[1][place + 1 :])
+        elif origin in self._number_of:
+            shown = self._bundles[self._number_of[origin]]
+            bundle = tuple(answer if other.item_id == origin else other for other in shown)
         return Task(answer, previous, self.answers.content_hash(row), bundle)
 
-    def firsts(self, rows: Rows) -> Rows:
-        """One of the rows of each bundle that `rows` are of, in the order of the bundles."""
-        found: Rows = rows[np.unique(self.numbers[rows], return_index=True)[1]]
-        return found
 
-    def cut(self, rows: Rows, n: int) -> list[Rows]:
-        """Rows as they stand here in at most `n` pieces that cut no bundle."""
-        begins = np.flatnonzero(np.diff(self.numbers[rows], prepend=-1))
-        pieces = [piece for piece in np.array_split(begins, n) if len(piece)]
-        return np.split(rows, [piece[0] for piece in pieces[1:]])
+@contextmanager
+def ctrl_c(
+    stop: Stop,
+    tell: Callable[[str], None],
+    patience_s: float | None = None,
+    *,
+    what: str = "the answers in flight",
+) -> Iterator[None]:
+    """While it lasts, a first SIGINT stops softly, after `what`, and a second raises Interrupted.
+    With `patience_s` the second comes by itself after so many seconds.
+
+    Signals reach the main thread alone; called from another one, this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if stop.interrupted:
+            stop.is_cut = True
+            raise Interrupted(at_once=True)
+        stop.interrupted = True
+        stop()
+        if patience_s is not None:
+            second.start()
+        tell(f"Finishing {what}. Press Ctrl-C again to stop at once.")
+
+    second = threading.Timer(patience_s or 0, signal.raise_signal, [signal.SIGINT])
+    second.daemon = True
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        second.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+def run_lanes(
+    lanes: Mapping[str, Callable[[], None]],
+    stop: Stop,
+    progress: Progress,
+    drain: Callable[[], None],
+) -> None:
+    """Run every lane to its end. `drain` is called, again and again, after a stop: what waits
+    to be asked is then no longer waited for.
+
+    A lane that fails ends alone: its error is reported at once, the other lanes continue, and the
+    error is raised when all have ended. Any other exception stops the other lanes softly.
+    Raises Interrupted after a Ctrl-C, and at once after a second one.
+    """
+    errors: list[BaseException] = []
+    running = set(lanes)
+
+    def lane(name: str) -> None:
+        try:
+            lanes[name]()
+        except JudgebenchError as error:
+            errors.append(error)
+            if running - {name}:  # else it is reported anyway, as the error that ends the run
+                progress.say(f"{name} stopped: {error}")
+        except BaseException as error:
+            errors.insert(0, error)
+            stop()
+        finally:
+            running.discard(name)
+
+    threads = [threading.Thread(target=lane, args=(name,), daemon=True) for name in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_GLANCE_S)
+            if stop.wanted:
+                drain()
+    if stop.interrupted:
+        raise Interrupted
+    if errors:
+        raise errors[0]

@@ -14,10 +14,9 @@ from judgebench.judges.recorded import (
     truth_of_others,
 )
 from judgebench.models.checkpoint import WEIGHTS
-from judgebench.records import Answer
 from judgebench.runs.folder import RunFolder
 from judgebench.stats.jackknife import LEVEL
-from judgebench.studies.answers import indexed
+from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
 
@@ -41,8 +40,8 @@ def open_run(
         raise SetupError(
             Problem("is not a run folder: it lacks a whole run.json", str(folder.path))
         )
-    every, beside = folder.indexed_answers(), folder.ids_beside()
-    answers = indexed([a for a in every if a.item_id not in beside] if beside else every)
+    beside = folder.ids_beside()
+    answers = indexed([a for a in folder.answers() if a.item_id not in beside])
     rubric, labels = folder.rubric(), folder.labels()
     judges = [
         verdicts_of(folder, name, about, answers)
@@ -91,13 +90,13 @@ def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
 
 
 def verdicts_of(
-    folder: RunFolder, name: str, about: Mapping[str, Any], answers: Sequence[Answer]
+    folder: RunFolder, name: str, about: Mapping[str, Any], answers: IndexedAnswers
 ) -> JudgeVerdicts:
     """The latest verdicts of the judge of a manifest's entry, on the answers as they stand.
 
     What was said of an older text is left out.
     """
-    found = folder.latest_verdicts(name, about["signature"]).only(indexed(answers))
+    found = folder.latest_verdicts(name, about["signature"], answers)
     return JudgeVerdicts(
         name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"],
         found.models,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,9 +23,7 @@ from judgebench.errors import (
     JudgesStopped,
     Problem,
     SetupError,
-    raise_any,
 )
-from judgebench.files import disk_errors
 from judgebench.judges import derived
 from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
@@ -37,21 +34,23 @@ from judgebench.models import kind_of
 from judgebench.models.batch import Batched
 from judgebench.models.contract import Backend
 from judgebench.progress import SILENT, OneAtATime, Progress, backend_warnings_to
-from judgebench.records import Answer, Verdict, content_hash
+from judgebench.records import Answer, canonical_json, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import budget_of
-from judgebench.runs.judging import Bundles, Work, judge_answers, tasks_of, write_controls
-from judgebench.runs.load import Gathered
-from judgebench.runs.stop import PATIENCE_S, Interrupted, Stop, ctrl_c, run_lanes
-from judgebench.runs.verdict_log import (
-    FiledVerdicts,
-    VerdictWriter,
-    damaged_lines,
-    merge_all_parts,
-    set_aside,
+from judgebench.runs.judging import (
+    PATIENCE_S,
+    Budget,
+    Bundles,
+    Stop,
+    Work,
+    ctrl_c,
+    judge_answers,
+    run_lanes,
+    tasks_of,
 )
+from judgebench.runs.load import Gathered
 from judgebench.runs.wing import learnings
 from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
 
@@ -66,28 +65,22 @@ class Parallelism:
     engine: Engine = "threads"
     workers: int | None = None
 
-    def check(self, bench: Bench, budget: float | None) -> None:
+    def check(self, bench: Bench) -> None:
         """Raises SetupError for what does not go together."""
-        on_ray, others = self.engine == "ray", ", ".join(judge.name for judge in bench.others)
-        knowing = any(judge.config.knowledge for judge in bench.judges)
-        checks = (
-            (
-                on_ray and budget is not None,
-                "budget",
-                "cannot be kept by several processes that spend at once: leave it out",
-                "",
-            ),
-            (on_ray and others, "judges", "cannot be sent to a cluster", others),
-            (
-                on_ray and bench.variants,
-                "engine",
-                "does not ask judges in another way, as stress tests do",
-                "ray",
-            ),
-            (on_ray and knowing, "engine", "does not serve judges with `knowledge`", "ray"),
-            (not on_ray and self.workers is not None, "workers", "is for the engine ray alone", ""),
-        )
-        raise_any([Problem(why, field=key, found=it) for is_so, key, why, it in checks if is_so])
+        if self.workers is not None and self.engine != "ray":
+            raise SetupError(Problem("is for the engine ray alone", field="workers"))
+        if self.engine == "ray" and any(judge.config.knowledge for judge in bench.judges):
+            raise SetupError(Problem("does not serve judges with `knowledge`", field="engine"))
+
+    def judge(self, judge: Judge, bundles: Bundles, work: Work) -> None:
+        """As `judge_answers`, on the cluster where one shares the work of language models."""
+        if self.engine == "ray" and isinstance(judge, LLMJudge):
+            from judgebench.runs.ray_engine import OnRay
+
+            with closing(OnRay(judge, self.workers, len(bundles.rows))) as on_ray:
+                judge_answers(on_ray, bundles, work)
+        else:
+            judge_answers(judge, bundles, work)
 
 
 THREADS = Parallelism()
@@ -108,30 +101,31 @@ def run(
     JudgesStopped, and the run folder can be scored without those that are not. Raises DiskFailed
     where it cannot be written.
     """
-    parallelism.check(bench, budget)
+    parallelism.check(bench)
     bench = with_learnt(bench, folder)
     shown = OneAtATime(progress)
     with folder.locked(), backend_warnings_to(shown):
         answers = indexed(bench.dataset.answers)
         sound = note_damage(bench, folder, shown)
-        merge_all_parts(folder.path)
-        set_lines_aside(bench, folder, shown, sound)
         manifest = _begin(bench, folder, shown)
         for line in left_behind(bench, folder):
             shown.say(line)
-        stop = Stop()
-        work = Work(folder, shown, budget_of(bench, folder, budget), stop)
+        work = Work(folder, shown, Budget(None), Stop())
+        if budget is not None:
+            for judge in bench.asked:
+                work.set_damaged_aside(folder.verdict_path(judge.name))
+            work = replace(work, budget=budget_of(bench, folder, budget))
         with _ending(manifest, work):
-            _recorded(bench, answers, work)
+            for recorded in bench.recorded:
+                folder.write_verdicts(recorded.name, recorded.judge(tasks_of(answers)))
+            stopped, left_out = None, dict[str, str]()
             try:
-                with ctrl_c(stop, shown.say), _cut_off(work):
-                    lanes = _lanes(bench, answers, work, parallelism)
-                    run_lanes(lanes, stop, shown, partial(_drain, bench))
-                    if bench.learnt:
-                        learning = partial(_learn, bench, answers, work)
-                        lane = {"judges that learn": learning}
-                        with ctrl_c(stop, shown.say, PATIENCE_S):
-                            run_lanes(lane, stop, shown, partial(_drain, bench))
+                lanes = _lanes(bench, answers, work, parallelism)
+                lanes["baselines"] = partial(_write_controls, bench, sound, work)
+                _run_lanes(bench, lanes, work)
+                if bench.learnt:
+                    learning = partial(_learn, bench, answers, work)
+                    _run_lanes(bench, {"judges that learn": learning}, work, PATIENCE_S)
             except (BudgetSpent, DiskFailed):
                 raise
             except JudgebenchError as error:
@@ -139,9 +133,10 @@ def run(
                 broken = any(work.outcomes.get(judge.name) for judge in bench.others)
                 if broken or not (left_out := _leave_out(bench, work, manifest)):
                     raise
-                _derive(bench, answers, work, manifest)
-                raise JudgesStopped(left_out) from error
+                stopped = error
             _derive(bench, answers, work, manifest)
+            if stopped:
+                raise JudgesStopped(left_out) from stopped
 
 
 def place_of(bench: Bench, folder: Path | None = None) -> tuple[RunFolder, str]:
@@ -161,24 +156,24 @@ def place_of(bench: Bench, folder: Path | None = None) -> tuple[RunFolder, str]:
 
 @contextmanager
 def _ending(manifest: dict[str, Any], work: Work) -> Iterator[None]:
-    """Writes how a run ended into its manifest."""
+    """Writes how a run ended into its manifest. Where work in flight was cut off, that is left as
+    it is after a kill: files may still grow."""
     state = "stopped"
     try:
         yield
         state = "finished"
     finally:
-        manifest["ended"] = now()
-        manifest["hosts"] = work.folder.manifest().get("hosts", [])
+        noted = {"judges": manifest["judges"], "notes": manifest["notes"], "ended": now()}
         # Where the disk is full, the error under way says so.
         with suppress(*([DiskFailed] if state == "stopped" else [])):
-            work.folder.write_manifest(manifest, state)
+            if not work.stop.is_cut:
+                work.folder.write_manifest({**work.folder.manifest(), **noted}, state)
 
 
 def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any]:
     """Write the inputs and the manifest, which is returned."""
     extension, dataset = bench.extension, bench.dataset
-    folder.write_rubric(bench.rubric)
-    folder.write_data(dataset.answers, dataset.labels)
+    folder.write_data(bench.rubric, dataset.answers, dataset.labels)
     if extension is None and folder.has_beside:
         progress.say("the altered answers in this folder are put aside; make them again to go on")
     lines = (extension.lines, extension.rejected) if extension else ((), ())
@@ -188,40 +183,35 @@ def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any
     return manifest
 
 
-@contextmanager
-def _cut_off(work: Work) -> Iterator[None]:
-    """Closes the files under writing after a second Ctrl-C: what goes on then cannot write."""
-    try:
-        yield
-    except Interrupted as stopped:
-        if stopped.at_once:
-            work.writers.close()
-        raise
+def _run_lanes(
+    bench: Bench, lanes: Mapping[str, Callable[[], None]], work: Work,
+    patience_s: float | None = None,
+) -> None:  # fmt: skip
+    def drain() -> None:
+        for judge in bench.judges:  # their variants are asked by the same engines
+            judge.drain()
+        for learnt in bench.learnt:
+            learnt.drain()
+
+    with ctrl_c(work.stop, work.progress.say, patience_s):
+        run_lanes(lanes, work.stop, work.progress, drain)
 
 
 def _lanes(
     bench: Bench, answers: IndexedAnswers, work: Work, parallelism: Parallelism
-) -> Mapping[str, Callable[[], None]]:
-    """A lane for each remote judge, and one for all engines inside this process."""
-    lanes = {"baselines": partial(_controls, bench, answers, work)}
-    if parallelism.engine == "ray":
-        return {**lanes, "ray": partial(_judge_on_ray, bench, answers, work, parallelism.workers)}
-    remote = [judge for judge in bench.judges if kind_of(judge.config.backend).remote]
-    local = [judge for judge in bench.judges if judge not in remote]
-    groups: list[Sequence[Judge]] = [*([judge] for judge in (*bench.others, *remote)), local]
-    return lanes | {
+) -> dict[str, Callable[[], None]]:
+    """A lane for each remote judge, and one for all engines inside this process or on a cluster."""
+    alone, together = list[Judge](bench.others), list[Judge]()
+    for judge in bench.judges:
+        is_alone = kind_of(judge.config.backend).remote and parallelism.engine == "threads"
+        (alone if is_alone else together).append(judge)
+    groups = [*([judge] for judge in alone), *([together] if together else ())]
+    return {
         ", ".join(judge.name for judge in judges): partial(
-            _judge_in_turn, bench, judges, answers, work
+            _judge_in_turn, bench, judges, answers, work, parallelism
         )
-        for judges in filter(None, groups)
+        for judges in groups
     }
-
-
-def _drain(bench: Bench) -> None:
-    for judge in bench.judges:  # their variants are asked by the same engines
-        judge.drain()
-    for learnt in bench.learnt:
-        learnt.drain()
 
 
 def with_learnt(bench: Bench, folder: RunFolder) -> Bench:
@@ -239,13 +229,17 @@ def _learn(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
 
 
 def _judge_in_turn(
-    bench: Bench, judges: Sequence[Judge], answers: IndexedAnswers, work: Work
-) -> None:
+    bench: Bench, judges: Sequence[Judge], answers: IndexedAnswers, work: Work,
+    parallelism: Parallelism = THREADS,
+) -> None:  # fmt: skip
+    """Have judges judge, and those of them that are asked in another way."""
     errors = []
     for judge in judges:
         try:
-            judge_answers(judge, Bundles(judge, answers, parents=bench.parents), work)
-            _judge_beside(bench, judge, answers, work)
+            parallelism.judge(judge, Bundles(judge, answers, parents=bench.parents), work)
+            for other in (other for other in bench.variants if other.of == judge.name):
+                asked = Bundles(other.judge, indexed(other.answers), answers, bench.parents)
+                parallelism.judge(other.judge, asked, work)
             work.outcomes[judge.name] = ""
         except JudgebenchError as error:  # the next engine may do better
             work.outcomes[judge.name] = "; ".join(str(error).splitlines())
@@ -275,32 +269,11 @@ def _leave_out(bench: Bench, work: Work, manifest: dict[str, Any]) -> dict[str, 
     return left_out
 
 
-def _judge_on_ray(bench: Bench, answers: IndexedAnswers, work: Work, workers: int | None) -> None:
-    from judgebench.runs.ray_engine import judge_on_ray
-
-    for judge in bench.judges:
-        judge_on_ray(judge, Bundles(judge, answers, parents=bench.parents), work, workers)
-        _judge_beside(bench, judge, answers, work)
-        work.outcomes[judge.name] = ""
-
-
-def _judge_beside(bench: Bench, judge: Judge, answers: IndexedAnswers, work: Work) -> None:
-    """The same judge asked in another way."""
-    for found in bench.variants:
-        if found.of == judge.name:
-            asked = Bundles(found.judge, indexed(found.answers), answers, bench.parents)
-            judge_answers(found.judge, asked, work)
-
-
-def _controls(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
+def _write_controls(bench: Bench, sound: Mapping[str, str], work: Work) -> None:
+    """Write the verdicts of baselines, but for those that stand in a `sound` file already."""
     for control in bench.controls:
-        write_controls(control, answers, work)
-
-
-def _recorded(bench: Bench, answers: IndexedAnswers, work: Work) -> None:
-    """Write the verdicts that need no model, anew each time."""
-    for judge in bench.recorded:
-        _write(work.folder, judge.name, judge.judge(tasks_of(answers)))
+        if sound.get(control.name) != control.signature and not work.stop.wanted:
+            work.folder.write_verdicts(control.name, control.verdicts())
 
 
 def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[str, Any]) -> None:
@@ -326,10 +299,7 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
             own = indexed([answer for answer in answers if answer.kind in rubric.kinds])
             part = {"metrics": [metric.id for metric in rubric.metrics]}
         signatures = {name: entries[name]["signature"] for name in needed}
-        members = [
-            FiledVerdicts(work.folder.verdict_files(name), s, own, rubric.metrics)
-            for name, s in signatures.items()
-        ]
+        members = [work.folder.latest_verdicts(*key, own) for key in signatures.items()]
         asked = np.all([member.was_asked(own) for member in members], axis=0)
         if not asked.all():  # what a member was never asked says nothing of all of them together
             own = indexed([own[row] for row in np.flatnonzero(asked).tolist()])
@@ -347,7 +317,7 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
         about |= part
         signature = content_hash(about)
         entries[config.name] = {"kind": kind, "signature": signature, "about": about}
-        _write(work.folder, config.name, judge(signature))
+        work.folder.write_verdicts(config.name, judge(signature))
 
 
 def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric:
@@ -358,15 +328,6 @@ def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric
     every = [metric.id for metric in rubric.metrics]
     judged = [set(entries[name]["about"].get("metrics", every)) for name in names]
     return rubric.only(sorted(set.intersection(*judged) or set.union(*judged)))
-
-
-def _write(folder: RunFolder, name: str, verdicts: Iterable[Verdict]) -> None:
-    path = folder.verdict_path(name)
-    with disk_errors(path):
-        path.unlink(missing_ok=True)
-    with VerdictWriter(path) as writer:
-        for verdict in verdicts:
-            writer.write(verdict)
 
 
 def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> Judged:
@@ -391,9 +352,9 @@ def batched(
     where a budget is to be kept without a price (everything is submitted before the first cost is
     known), and where a cluster shares the work.
     """
-    gather, made = Gathered(str(bench.file)), dict[int, Batched]()
     if parallelism.engine == "ray":
-        gather.tell("batch", Problem("cannot be shared by several processes"))
+        raise SetupError(Problem("cannot be shared by several processes", field="batch"))
+    gather, made = Gathered(str(bench.file)), dict[int, Batched]()
 
     def wrapped(config: JudgeConfig, backend: Backend) -> Backend:
         path = folder.path / _BATCHES.format(config.name)
@@ -427,15 +388,14 @@ def left_behind(bench: Bench, folder: RunFolder) -> Iterator[str]:
             )
 
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
 MOST_NOTES = 20  # warnings about the data that a report repeats
 
 
 def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     """The content of run.json at the start; juries and calibrations are added once their judges are
-    done. `kept`: the answers are those that the folder's manifest tells of."""
-    entries = {judge.name: _entry_of("judge", judge) for judge in (*bench.judges, *bench.others)}
-    entries |= {judge.name: _entry_of("judge", judge) for judge in bench.recorded}
+    done."""
+    judges = (*bench.judges, *bench.others, *bench.recorded)
+    entries = {judge.name: _entry_of("judge", judge) for judge in judges}
     entries |= {control.name: _entry_of("control", control) for control in bench.controls}
     for judge in bench.learnt:
         entries[judge.name] = _entry_of(judge.kind, judge, **judge.more)
@@ -481,16 +441,10 @@ def _data_notes(bench: Bench) -> Iterator[str]:
 
 
 def _answers(answers: Sequence[Answer]) -> dict[str, Any]:
-    """The number of answers, and `content_hash` of the list of their ids and hashes, without
-    making that list."""
-    digest = hashlib.sha256(b"[")
-    between = ""
+    """The number of answers, and a hash of their ids and content hashes."""
+    digest = hashlib.sha256()
     for key in keys_of(answers):
-        item_id, hashed = key
-        pair = f'{between}[{_quoted(item_id)},"{hashed}"]'
-        digest.update(pair.encode("utf-8", "surrogatepass"))
-        between = ","
-    digest.update(b"]")
+        digest.update(canonical_json(key).encode("utf-8", "surrogatepass"))
     return {"n": len(answers), "hash": digest.hexdigest()[:16]}
 
 
@@ -499,61 +453,32 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Collection[str]:
-    """Say what is damaged, which stays in the manifest, and note that the run goes on. The names of
-    the files that are as the run left them."""
+def note_damage(bench: Bench, folder: RunFolder, progress: Progress) -> Mapping[str, str]:
+    """Say what is damaged, which stays in the manifest, and note that the run goes on. The
+    signatures of the judges whose files are as the run left them, by name."""
     try:
-        found = folder.damage()
+        problems = folder.damage()
     except SetupError as error:
-        found = list(error.problems)
+        problems = list(error.problems)
         (folder.path / "run.json").unlink()
-    before = folder.reopen()
-    asked = {f"verdicts-{judge.name}.jsonl" for judge in _asked(bench)}
-    changed = dict[str, str]()
-    for problem in found:
-        path = folder.path / problem.file.removeprefix(f"{folder.path}/")
-        does, did = "it is made anew", "It was made anew."
-        if path.name in asked:
-            does, did = "what it lacks is asked for again", "What it lacked was asked for again."
-            if path.is_file() and path.stat().st_size:
-                did = "The verdicts in it count as they stood."
+    before, changed = folder.reopen(), set[str]()
+    asked = {folder.verdict_path(judge.name) for judge in bench.asked}
+    for problem in problems:
+        path = Path(problem.file)
+        does = "it is made anew"
+        if path in asked:
+            does = "its verdicts count as they stand, and what it lacks is asked for again"
         progress.say(f"{problem}; {does}")
-        changed[path.name] = (
-            f"{path.name} was not as the run had left it ({problem.message}). {did}"
-        )
-    folder.note_changes(changed)
+        name = str(path.relative_to(folder.path))
+        changed.add(name)
+        message = f"{name} was not as the run had left it ({problem.message}): {does}."
+        folder.note_change(name, message)
     if "run.json" in changed:  # what it says of the others cannot be trusted
-        return ()
-    return set(before.get("files", {})) - changed.keys()
-
-
-def set_lines_aside(
-    bench: Bench, folder: RunFolder, progress: Progress, sound: Collection[str]
-) -> None:
-    """Take damaged lines out of the files of the judges that are asked, and remove those of control
-    judges, which are soon made anew; unless the file is known to be `sound`. What was found stays
-    in the manifest. Only for who holds the folder alone."""
-    for control in bench.controls:
-        path = folder.verdict_path(control.name)
-        if path.name not in sound:
-            with disk_errors(path):
-                path.unlink(missing_ok=True)
-    for judge in _asked(bench):
-        for path in folder.verdict_files(judge.name):
-            if path.name not in sound and (numbers := damaged_lines(path)):
-                take_out(path, numbers, folder, progress)
-
-
-def take_out(path: Path, numbers: Collection[int], folder: RunFolder, progress: Progress) -> None:
-    """Move the damaged lines of these numbers from a file of verdicts into `FILE.damaged`, say so
-    and note it in the manifest. Raises DiskFailed."""
-    set_aside(path, numbers)
-    n = f"{len(numbers):,} damaged {'line is' if len(numbers) == 1 else 'lines are'}"
-    said = f"{path.name}: {n} now in {path.name}.damaged; what it judged is asked again"
-    progress.say(said)
-    folder.note_changes({path.name: f"{said}."}, beside=True)
-
-
-def _asked(bench: Bench) -> Iterator[Judge]:
-    yield from (*bench.judges, *bench.others, *bench.learnt)
-    yield from (variant.judge for variant in bench.variants)
+        return {}
+    sound = before.get("files", {}).keys() - changed
+    entries: Entries = before.get("judges", {})
+    return {
+        name: entry["signature"]
+        for name, entry in entries.items()
+        if folder.verdict_path(name).name in sound
+    }

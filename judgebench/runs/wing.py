@@ -39,16 +39,15 @@ def _never(value: Any) -> bool:
 class Section:
     """A wing's key of bench.yaml, None where the file lacks it.
 
-    `model` is the class of what the key holds. A file that `fits` (all its keys given) is checked
-    by `check` in place of the core's check. `instead` is said where `judgebench run` is given such
+    `model` is the class of what the key holds. A file with the key is checked by `check`, if there
+    is one, in place of the core's check. `instead` is said where `judgebench run` is given such
     a file and another command is meant; `run` is what `jb.run` then does in a run folder, whose
     path it returns.
     """
 
     key: str
     model: Named
-    fits: Callable[[Mapping[str, Any]], bool] = _never
-    check: Callable[[Path], str] = str
+    check: Callable[[Path], str] | None = None
     instead: str = ""
     run: Callable[[Path, Path | None, Progress, float | None], Path] | None = None
 

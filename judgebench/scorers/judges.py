@@ -34,9 +34,8 @@ from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.bench import LearntJudge as JudgeOfWing
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
+from judgebench.runs.judging import Interrupted, Work
 from judgebench.runs.load import Gathered, no_texts
-from judgebench.runs.stop import Interrupted
 from judgebench.scorers.config import (
     SIMPLE,
     BertScoreConfig,

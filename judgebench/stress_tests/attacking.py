@@ -9,12 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from judgebench.errors import SetupError
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Extension, Loaded, Variant
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.runs.load import load_bench, settings_of
+from judgebench.runs.load import load_bench, no_texts, settings_of
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Ask, Recipe
 from judgebench.stress_tests.probes.attacks import (
@@ -35,23 +36,23 @@ class StressExtension:
     sample: int | None = None
     reviewed: bool = False
     wing: str = "stress"
-    reads_texts: bool = True
 
     def __call__(self, loaded: Loaded) -> Extension:
-        """The altered answers; without a sound data set the attacks are checked all the same.
-
-        Raises SetupError with every problem of every attack.
-        """
+        """The altered answers. Raises SetupError with every problem of every attack, and where the
+        texts of answers are not given."""
+        data = loaded.dataset
+        if data.textless:
+            raise SetupError(no_texts("it reads answers", data))
         settings = loaded.config.section("stress", StressSettings) or StressSettings()
         given = {"sample": self.sample} if self.sample else {}
         reviewed = self.reviewed or settings.reviewed
         settings = settings.model_copy(update={**given, "reviewed": reviewed})
         where = loaded.file.parent
         attacks, left_out = read_attacks(settings, loaded.rubric, loaded.judged, where)
-        data = loaded.dataset
-        answers, labels = (data.answers, data.labels) if data else ((), ())
         seed, sample = loaded.config.seed, settings.sample
-        plan = make_plan(attacks, answers, labels, loaded.judged, seed=seed, sample=sample)
+        plan = make_plan(
+            attacks, data.answers, data.labels, loaded.judged, seed=seed, sample=sample
+        )
         items = plan.items
         not_used = (
             f"Left out, because they do not fit the metrics of {loaded.judged.name} that are "
@@ -69,7 +70,6 @@ class StressExtension:
             settings={"stress": settings},
             variants=partial(_variants, plan),
             controls=("constant-severe",),
-            counted=f"{len(items):,} altered answer{'' if len(items) == 1 else 's'}",
             told=tuple(_notes(plan, told)),
         )
 

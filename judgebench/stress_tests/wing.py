@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from judgebench.features import Named
 from judgebench.runs.wing import FileKind, Section, Wing
-
-
-def _attacked(value: Mapping[str, Any]) -> bool:
-    """True for the bench.yaml of a stress test: without data there is nothing else to do."""
-    return "stress" in value or "data" not in value
-
 
 _PROBES = "judgebench.stress_tests.probes"
 WING = Wing(
@@ -20,7 +11,6 @@ WING = Wing(
     section=Section(
         "stress",
         Named(f"{_PROBES}.attacks:StressSettings"),
-        _attacked,
         Named("judgebench.stress_tests.attacking:stress_in_words"),
     ),
     left=lambda folder: bool(folder.manifest().get("stress")),

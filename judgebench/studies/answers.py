@@ -1,5 +1,5 @@
-"""Answers by row and by item id, whether their texts are in memory or in a file; and those that
-repeat the question and text of another under a different id.
+"""Answers by row and by item id, and those that repeat the question and text of another under a
+different id.
 
 People and judges say of a repeat what they say of the first: it adds next to nothing, and to count
 it as independent makes intervals too narrow. So the groups of both are one cluster.
@@ -8,6 +8,7 @@ it as independent makes intervals too narrow. So the groups of both are one clus
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -105,80 +106,16 @@ def repeats_of(likenesses: Iterable[int], n: int) -> Repeats:
     return Repeats(rows[is_repeat], firsts[is_repeat])
 
 
-_FREE = -1
 K = TypeVar("K")
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class IdTable:
-    """The row of every id that was added, in 20 bytes per id whatever its length. The ids
-    themselves stay where `id_of` reads them.
-
-    A hash table with open addressing: a slot holds a row, at most half of the slots are taken.
-    A dictionary of a million ids takes five times the memory.
-    """
-
-    def __init__(self, id_of: Callable[[int], str]) -> None:
-        self._id_of = id_of
-        self._hashes = array("q")  # of the id of each row
-        self._slots = array("i", [_FREE]) * 64
-        self._ambiguous = False  # whether two ids have one hash
-
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def find(self, item_id: str) -> int:
-        """The id's row, -1 where it was not added.
-
-        As long as no two ids that were added have the same 64 bits of a hash, which the table
-        knows, ids are not read to be sure: one that was not added is taken for another once in
-        10 ** 13 times.
-        """
-        hashed = hash(item_id)
-        slots, hashes = self._slots, self._hashes
-        most = len(slots) - 1
-        slot = hashed & most
-        while (row := slots[slot]) != _FREE:
-            if hashes[row] == hashed and (not self._ambiguous or self._id_of(row) == item_id):
-                break
-            slot = (slot + 1) & most
-        return row
-
-    def find_or_add(self, item_id: str) -> int:
-        """The id's row. A new id gets the next row, for which `id_of` must then return it."""
-        hashed = hash(item_id)
-        slots, hashes = self._slots, self._hashes
-        most = len(slots) - 1
-        slot = hashed & most
-        while (row := slots[slot]) != _FREE:
-            if hashes[row] == hashed:
-                if self._id_of(row) == item_id:
-                    return row
-                self._ambiguous = True
-            slot = (slot + 1) & most
-        row = slots[slot] = len(hashes)
-        hashes.append(hashed)
-        if 2 * len(hashes) > len(slots):
-            self._grow()
-        return row
-
-    def _grow(self) -> None:
-        slots = array("i", [_FREE]) * (4 * len(self._slots))
-        most = len(slots) - 1
-        for row, hashed in enumerate(self._hashes):
-            slot = hashed & most
-            while slots[slot] != _FREE:
-                slot = (slot + 1) & most
-            slots[slot] = row
-        self._slots = slots
 
 
 def knows(
     method: str,
 ) -> Callable[[Callable[Concatenate[K, P], R]], Callable[Concatenate[K, P], R]]:
     """A function of answers, or of verdicts, that leaves the work to their own `method` where they
-    have it: those in a file, or kept as arrays, know without reading every one of them."""
+    have it: those kept as arrays know without reading every one of them."""
 
     def leaves(function: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
         @wraps(function)
@@ -197,26 +134,22 @@ def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     return ((answer.item_id, answer.content_hash) for answer in answers)
 
 
-@knows("ids_and_groups")
 def ids_and_groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     """The item id and the group of every answer, in order."""
     return ((answer.item_id, answer.group) for answer in answers)
 
 
-@knows("head")
 def head_of(answers: Sequence[Answer], row: int) -> tuple[str, str, str]:
     """The item id, the group and the content hash of one answer."""
     answer = answers[row]
     return answer.item_id, answer.group, answer.content_hash
 
 
-@knows("text_lengths")
 def text_lengths(answers: Sequence[Answer]) -> Iterator[int]:
     """The length of each answer's text in characters, in order."""
     return (len(answer.text) for answer in answers)
 
 
-@knows("likenesses")
 def likenesses(answers: Sequence[Answer]) -> Iterator[int]:
     """The likeness of each question and text, in order."""
     return map(likeness, answers)
@@ -241,27 +174,26 @@ def joined_groups(answers: Sequence[Answer], repeats: Repeats | None = None) -> 
 class IndexedAnswers(Sequence[Answer]):
     """Answers with the row of each item id, and their groups and content hashes.
 
-    A whole answer is read again only where it is shown, so that a sequence that reads its answers
-    from a file stays there. Raises SetupError where two answers have one id.
+    Raises SetupError where two answers have one id.
     """
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.all = answers
-        self._rows = IdTable(lambda row: head_of(answers, row)[0])
-        self._hashes = array("Q")  # content hashes as numbers
+        self._rows = {answer.item_id: row for row, answer in enumerate(answers)}
+        self._hashes = array("Q", (int(answer.content_hash, 16) for answer in answers))
         self._of_kind: dict[Kind, NDArray[np.bool_]] = {}
-        for row, (item_id, hashed) in enumerate(keys_of(answers)):
-            if self._rows.find_or_add(item_id) != row:
-                raise SetupError(Problem("duplicate item_id", field="item_id", found=item_id))
-            self._hashes.append(int(hashed, 16))
+        if len(self._rows) < len(answers):
+            ids = Counter(answer.item_id for answer in answers)
+            found = next(item_id for item_id, n in ids.items() if n > 1)
+            raise SetupError(Problem("duplicate item_id", field="item_id", found=found))
 
     def row(self, item_id: str) -> int:
         """The item's row, -1 where there is none."""
-        return self._rows.find(item_id)
+        return self._rows.get(item_id, -1)
 
     def row_of(self, item_id: str, content_hash: str) -> int:
         """The item's row, -1 where there is none or its text differs."""
-        row = self._rows.find(item_id)
+        row = self.row(item_id)
         return row if row >= 0 and self.content_hash(row) == content_hash else -1
 
     def content_hash(self, row: int) -> str:
@@ -274,7 +206,7 @@ class IndexedAnswers(Sequence[Answer]):
 
     def item_ids(self) -> Iterator[str]:
         """Every item id, in order."""
-        return (item_id for item_id, _ in ids_and_groups(self.all))
+        return iter(self._rows)
 
     def of_kind(self, metric: Metric, rubric: Rubric) -> NDArray[np.bool_]:
         """True where the metric of the rubric is about each answer (answers,)."""

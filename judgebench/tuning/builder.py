@@ -24,6 +24,7 @@ from judgebench.learning.folds import alike
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
+from judgebench.studies.answers import indexed
 from judgebench.words import counted
 from judgebench.yaml_file import Strict
 
@@ -107,9 +108,9 @@ def build(
     rubric = rubric and rubric.only(metrics) if metrics else rubric
     if rubric is None:
         raise SetupError(Problem("has no metric of answers", str(run), field="rubric"))
-    verdicts = folder.latest_verdicts(teacher, signature)
     beside = folder.ids_beside()
     answers = [a for a in folder.answers() if a.kind == "answer" and a.item_id not in beside]
+    verdicts = folder.latest_verdicts(teacher, signature, indexed(answers))
     items, reasons = [], []
     for answer in answers:
         verdict = verdicts.get(answer.item_id)

@@ -109,7 +109,7 @@ def generator(
     """
     from judgebench.learning.trainer import Watch
     from judgebench.progress import ProgressDisplay
-    from judgebench.runs.stop import PATIENCE_S, Stop, ctrl_c
+    from judgebench.runs.judging import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import read_pairs, tune_generator
     from judgebench.tuning.lora import recipe_of

@@ -21,7 +21,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from judgebench.data.answer_file import AnswerFile, write_answers
+from judgebench.data.answer_file import answer_line, read_answers
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
@@ -344,15 +343,13 @@ class Examples(Learner):
             raise SetupError(Problem(message, "", None, "rubric", found, allowed))
         if price := self._of.config.settings.price:
             work.budget.expect(price.cost(cases.usage()) or 0.0)
-        held = BytesIO()
-        write_answers(held, train.answers)
-        write_atomically(folder / _CASES, held.getvalue())
+        write_atomically(folder / _CASES, "".join(map(answer_line, train.answers)).encode())
         write_atomically(folder / _LABELS, to_json(labels).encode())
         return {"cases": len(train), "cases_with_every_label": min(whole)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         judge = self._judge = self._judge or self._opened()
-        answers = list(AnswerFile.open(folder / _CASES))
+        answers = read_answers(folder / _CASES)
         labels = json.loads((folder / _LABELS).read_text())
         scores = _scores(answers, self._kept)
         cases = _Cases(answers, labels, judge, self._k, scores)

@@ -20,9 +20,8 @@ from judgebench.judges.replies import looks_like_refusal
 from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
-from judgebench.runs.judging import Work
+from judgebench.runs.judging import Interrupted, Work
 from judgebench.runs.run_bench import now
-from judgebench.runs.stop import Interrupted
 from judgebench.writer import FENCED, WritingTerms, fenced, read_shape, schema_of, write_texts
 from judgebench.yaml_file import read_models
 

@@ -31,9 +31,8 @@ from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Bundles, Work, judge_answers
+from judgebench.runs.judging import Bundles, Interrupted, Work, judge_answers
 from judgebench.runs.load import open_judge
-from judgebench.runs.stop import Interrupted
 from judgebench.runs.verdict_log import FiledVerdicts, read_verdicts
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.studies.answers import indexed
@@ -114,7 +113,7 @@ class Instructions(Learner):
 
     def costs(self, folder: Path) -> Iterator[float]:
         paths = sorted((folder / SEARCH).glob("verdicts-*.jsonl"))
-        yield from (verdict.cost or 0.0 for verdict in read_verdicts(paths))
+        yield from (verdict.cost or 0.0 for path in paths for verdict in read_verdicts(path))
         yield from (line["cost"] or 0.0 for line in _proposals(folder / SEARCH).values())
 
     def drain(self) -> None:
@@ -210,7 +209,7 @@ class _Search:
         judge_answers(judge, bundles, replace(self.work, folder=home, progress=shown))
         self._check_stopped()
         about = (judge.signature, bundles.answers, rubric.metrics)
-        found = FiledVerdicts(home.verdict_files(name), *about)
+        found = FiledVerdicts(home.verdict_path(name), *about)
         every = [found.label_indices(metric, bundles.answers) for metric in rubric.metrics]
         return np.array(every)[:, rows]
 

@@ -102,10 +102,9 @@ class TuningExtension:
     """An `Extend` by which what is learnt is also examined."""
 
     wing: str = "tuning"
-    reads_texts: bool = False  # each way to learn says so of itself
 
     def __call__(self, loaded: Loaded) -> Extension:
-        answers = tuple(loaded.dataset.answers) if loaded.dataset else ()
+        answers = tuple(loaded.dataset.answers)
         return Extension(wing=self.wing, answers=answers, learnt=open_examination)
 
 

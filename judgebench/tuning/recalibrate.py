@@ -8,13 +8,14 @@ arXiv:1910.12656) do; with several it is stacking (Wolpert, 1992, "Stacked gener
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.judges.judge import Judge
-from judgebench.records import Answer, Status
+from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
@@ -58,7 +59,8 @@ def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
     def of(
         answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
     ) -> Mapping[str, FloatArray]:
-        about, every = indexed(answers), [run.latest_verdicts(*one) for one in members.items()]
+        about = indexed(answers)
+        every = [run.latest_verdicts(*member, about) for member in members.items()]
         features = {}
         for metric in metrics:
             labels = [found.label_indices(metric, about) for found in every]
@@ -68,8 +70,13 @@ def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
             features[metric.id] = np.where(known[:, None], X, np.nan)
         return features
 
+    @cache
+    def of_all() -> Sequence[Mapping[str, Verdict]]:
+        answers = run.indexed_answers()
+        return [run.latest_verdicts(*member, answers) for member in members.items()]
+
     def without(item_id: str) -> Status:
-        said = [run.latest_verdicts(*member).get(item_id) for member in members.items()]
+        said = [verdicts.get(item_id) for verdicts in of_all()]
         came = any(verdict and verdict.status is not Status.FAILED for verdict in said)
         return Status.UNPARSED if came else Status.FAILED
 

@@ -30,11 +30,15 @@ from judgebench.people.page import Item, Question, read_decisions, review_page
 from judgebench.records import Verdict, content_hash, without_runtime
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Ledger, Work, ask
+from judgebench.runs.judging import Interrupted, Work, ask
 from judgebench.runs.load import open_judge
 from judgebench.runs.run_bench import now
-from judgebench.runs.stop import Interrupted
-from judgebench.runs.verdict_log import VerdictWriter, damaged_lines, read_verdicts, set_aside
+from judgebench.runs.verdict_log import (
+    FiledVerdicts,
+    VerdictWriter,
+    read_verdicts,
+    set_damaged_aside,
+)
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.examples import language_model
@@ -168,8 +172,9 @@ class Rounds(Learner):
         if not self._revise:
             return 0.0
         nested = sorted((self._home / _NESTED).glob("*"))
-        said = read_verdicts([path for one in nested for path in one.glob("verdicts-*.jsonl")])
-        paid = [turn.cost for turn in read_turns(self._panel.path)] + [one.cost for one in said]
+        files = [path for one in nested for path in one.glob("verdicts-*.jsonl")]
+        paid = [turn.cost for turn in read_turns(self._panel.path)]
+        paid += [verdict.cost for path in files for verdict in read_verdicts(path)]
         return sum(cost or 0.0 for cost in paid) + sum(
             cost for one in nested for cost in self.costs(one)
         )
@@ -274,19 +279,17 @@ class Rounds(Learner):
         answers = indexed(judged.answers)
         path = folder / f"verdicts-{judged.hash}.jsonl"
         asked = _Named(self._learner, f"{self._home.name}: rounds", key, folder)
-        if path.is_file() and (damaged := damaged_lines(path)):
-            set_aside(path, damaged)
-            work.progress.say(f"{path}: {len(damaged)} damaged lines are judged again")
-        with work.writers.add(VerdictWriter(path)) as writer:
-            ledger = Ledger(answers, key)
-            ledger.note_files([path])
-            due = ledger.never_ended(np.arange(len(answers)))
+        if message := set_damaged_aside(path):
+            work.progress.say(message)
+        with VerdictWriter(path) as writer:
+            known = FiledVerdicts(path, key, answers)
+            due = known.never_ended(np.arange(len(answers)))
             work.progress.start(asked.name, len(answers), len(answers) - len(due))
             if len(due):
-                ask(asked, (Task(answers[row]) for row in due.tolist()), writer, ledger, work)
+                ask(asked, (Task(answers[row]) for row in due.tolist()), writer, known, work)
         if work.stop.wanted:
             raise Interrupted
-        return {verdict.item_id: verdict for verdict in read_verdicts([path])}
+        return {verdict.item_id: verdict for verdict in read_verdicts(path)}
 
 
 @dataclass

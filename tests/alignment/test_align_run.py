@@ -28,8 +28,7 @@ def written(
 ) -> RunFolder:
     folder = RunFolder(path)
     folder.path.mkdir(exist_ok=True)
-    folder.write_rubric(rubric())
-    folder.write_data(items or answers(6), labels(HUMAN))
+    folder.write_data(rubric(), items or answers(6), labels(HUMAN))
     folder.write_manifest(
         {
             "name": "case",

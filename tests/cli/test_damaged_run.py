@@ -159,10 +159,10 @@ def test_every_command_refuses(damaged, runs: Path, call) -> None:  # type: igno
     for command in _commands(run, runs / "mine"):
         code, out, err = call(*command)
         assert (code, out) == (2, ""), command
-        told = f"error: {run}/labels.jsonl: holds 12 of 24 labels; to repair it, run "
-        assert f"{told}`judgebench run BENCH` (or `stress`, `rank run`) again in the same" in err
+        told = "was changed after the run; the run wrote 24 labels, it holds 12; to repair it, run "
+        assert f"error: {run}/labels.jsonl: {told}`judgebench run BENCH` (or `stress`, " in err
     assert not (run.parent / "report").exists()
-    with pytest.raises(DamagedRun, match="holds 12 of 24 labels"):
+    with pytest.raises(DamagedRun, match="wrote 24 labels, it holds 12"):
         jb.open_run(run)
 
 
@@ -170,16 +170,15 @@ def test_all_damage_is_reported_together(damaged, runs: Path, call) -> None:  # 
     run = damaged("labels.jsonl", "deleted")
     DAMAGES["a directory"](run / "verdicts-good.jsonl", run)
     DAMAGES["a byte changed"](run / "answers.jsonl", run)
-    shutil.copy(runs / "other" / "verdicts-good.jsonl", run / "verdicts-good+1of2.jsonl")
     (run / "attacks.jsonl").write_text('{"item_id":"i0"}\n')
     _, _, err = call("align", run)
     assert [line.split("; to repair")[0] for line in err.splitlines()] == [
         f"error: {run}/answers.jsonl: was changed after the run; the run wrote 12 answers, it holds"
         " 12",
         f"error: {run}/labels.jsonl: is missing; the run wrote 24 labels",
-        f"error: {run}/verdicts-good.jsonl: is no file; the run wrote 12 verdicts",
+        f"error: {run}/verdicts-good.jsonl: cannot be read (Is a directory); the run wrote 12 "
+        "verdicts",
         f"error: {run}/attacks.jsonl: was put here after the run",
-        f"error: {run}/verdicts-good+1of2.jsonl: was put here after the run",
     ]
 
 
@@ -218,18 +217,17 @@ def test_verdicts_of_a_changed_file_count_and_every_report_says_so(damaged, runs
     run = damaged("verdicts-good.jsonl", "a line doubled")
     heard = _run(runs / "bench of mine" / "bench.yaml", run)
     told = "was changed after the run; the run wrote 12 verdicts, it holds 13"
-    assert f"{run}/verdicts-good.jsonl: {told}; what it lacks is asked for again" in heard
-    note = (
-        f"verdicts-good.jsonl was not as the run had left it ({told}). The verdicts in it count "
-        "as they stood."
-    )
+    does = "its verdicts count as they stand, and what it lacks is asked for again"
+    assert f"{run}/verdicts-good.jsonl: {told}; {does}" in heard
+    note = f"verdicts-good.jsonl was not as the run had left it ({told}): {does}."
     for _ in range(2):  # also after a further run, which finds nothing
         assert note in jb.open_run(run).gaps
         _run(runs / "bench of mine" / "bench.yaml", run)
     (run / "verdicts-good.jsonl").unlink()
     _run(runs / "bench of mine" / "bench.yaml", run)
-    (gap,) = jb.open_run(run).gaps  # every verdict in it is new
-    assert gap.endswith("What it lacked was asked for again.")
+    (gap,) = jb.open_run(run).gaps
+    assert gap.startswith(note)
+    assert gap.endswith(f"(is missing; the run wrote 13 verdicts): {does}.")
 
 
 def test_what_was_repaired_stands_under_every_table_and_in_json(damaged, runs: Path, call) -> None:  # type: ignore[no-untyped-def]
@@ -237,7 +235,8 @@ def test_what_was_repaired_stands_under_every_table_and_in_json(damaged, runs: P
     _run(runs / "bench of mine" / "bench.yaml", run)
     told = (
         "verdicts-good.jsonl was not as the run had left it (was changed after the run; the run "
-        "wrote 12 verdicts, it holds 12). The verdicts in it count as they stood. "
+        "wrote 12 verdicts, it holds 12): its verdicts count as they stand, and what it lacks is "
+        "asked for again. "
         "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged; what it judged "
         "is asked again."
     )
@@ -313,7 +312,7 @@ def test_damage_to_the_data_of_an_unfinished_run_is_refused(damaged, call) -> No
     DAMAGES["halved at a line"](run / "labels.jsonl", run)
     code, _, err = call("align", run)
     assert code == 2
-    assert "labels.jsonl: holds 12 of 24 labels" in err
+    assert "labels.jsonl: was changed after the run" in err
     assert "verdicts-good" not in err
 
 

@@ -276,11 +276,5 @@ def test_a_report_of_as_many_answers_replaces_the_old_one(call, place: Path) -> 
 def test_a_run_without_judges_says_what_can_be_done(call, place: Path) -> None:  # type: ignore[no-untyped-def]
     code, out, _ = call("run", write(place), "--run", "run")
     assert code == 0
-    assert (
-        "! bench.yaml names no judge: this report is about annotators and baselines alone. "
-        "To compare a judge,\n"
-        "  - add an entry under `judges:`, such as {name: NAME, backend: BACKEND};\n"
-        "  - or, if its verdicts are in a file: {name: NAME, verdicts: FILE};\n"
-        "  - or compare an annotator with the others: judgebench decide run --as-judge NAME\n"
-    ) in out
+    assert "! bench.yaml names no judge: the report is about annotators and baselines alone." in out
     assert call("decide", "run", "--as-judge", "a")[0] == 0

@@ -1,19 +1,15 @@
 """What tables say of the same items and people fits together, or is an error with both rows."""
 
-from array import array
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import judgebench as jb
 from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.records import Answer
-from judgebench.studies.answers import IdTable
 
 TONE = jb.Rubric.from_labels({"tone": ["Friendly", "Curt", "Rude"]})
 ITEMS = pd.DataFrame({
@@ -188,33 +184,3 @@ def test_items_without_an_answer_are_errors_or_left_out() -> None:
     assert [(w.kind, w.line) for w in data.warnings if w.kind == "ignored_label"] == [
         ("ignored_label", 8)
     ]  # fmt: skip
-
-
-@given(st.lists(st.text(max_size=3) | st.integers(0, 300).map(str), max_size=300), st.text())
-def test_an_id_table_finds_what_a_dictionary_finds(ids: list[str], other: str) -> None:
-    texts: list[str] = []
-    table = IdTable(texts.__getitem__)
-    rows: dict[str, int] = {}
-    for item_id in ids:
-        row = table.find_or_add(item_id)
-        if row == len(texts):
-            texts.append(item_id)
-        assert row == rows.setdefault(item_id, len(rows))
-    assert len(table) == len(rows)
-    assert array("q", map(table.find, [*ids, other])).tolist() == [
-        rows.get(item_id, -1) for item_id in [*ids, other]
-    ]
-
-
-def test_ids_whose_hashes_are_equal_are_told_apart() -> None:
-    class Same(str):
-        __slots__ = ()
-
-        def __hash__(self) -> int:
-            return 7
-
-    ids = [Same(f"id {n}") for n in range(100)]
-    table = IdTable(ids.__getitem__)
-    assert [table.find_or_add(item_id) for item_id in ids] == list(range(100))
-    assert [table.find(item_id) for item_id in ids] == list(range(100))
-    assert table.find(Same("another")) == -1

@@ -32,9 +32,9 @@ from judgebench.retrieval.vectors import Corpus, Library
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
+from judgebench.runs.judging import Interrupted
 from judgebench.runs.load import check_local, load_bench
 from judgebench.runs.run_bench import Parallelism, run
-from judgebench.runs.stop import Interrupted
 
 TEXTS = ("Rabies is nearly always fatal.", "Iron is in beans.", "Iron makes blood.")
 LABELS = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
@@ -468,7 +468,7 @@ def test_every_key_of_knowledge_is_part_of_the_signature(tmp_path: Path) -> None
 def test_a_cluster_does_not_look_things_up(tmp_path: Path) -> None:
     loaded = load_bench(bench_file(tmp_path, "http://127.0.0.1:9/v1", KNOWLEDGE))
     with pytest.raises(SetupError, match="engine: does not serve judges with `knowledge`"):
-        Parallelism(engine="ray").check(loaded, None)
+        Parallelism(engine="ray").check(loaded)
 
 
 def test_check_says_what_is_looked_up(tmp_path: Path, call: Any) -> None:
@@ -509,9 +509,10 @@ def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         load_bench(bench)
     told = str(caught.value)
-    assert "none: no such file" in told
     assert "lost.csv" in told
     assert "judges.knows.probabilities: cannot be had of a judge with `knowledge`" in told
+    with pytest.raises(SetupError, match="none: no such file"):
+        load_bench(bench_file(tmp_path, url, "{corpus: none, embedder: words}"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(SetupError, match="the corpus holds no text"):
         load_bench(bench_file(tmp_path, url, "{corpus: empty, embedder: words}"))

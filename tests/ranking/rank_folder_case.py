@@ -98,8 +98,7 @@ def make(
     ]
     write_ranking(path, KeptRanking.model_validate({**content, "tasks": tasks}), given)
     run = RunFolder(path)
-    run.write_rubric(RUBRIC)
-    run.write_data(list(answers(content)), [])
+    run.write_data(RUBRIC, answers(content), [])
     names = [judge["name"] for judge in judges if isinstance(judge, dict)]
     entries = {
         name: {"kind": "judge", "signature": f"sig-{name}", "about": {}}

@@ -30,7 +30,7 @@ from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
 from judgebench.records import Status, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.judging import Interrupted, Stop
 
 
 @pytest.fixture
@@ -130,12 +130,13 @@ def test_damaged_arguments_are_made_again(here: Path, run: RunFolder) -> None:
     RunFolder.existing(run.path)
     path = run.path / "proxy" / "arguments-one.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
-    with pytest.raises(DamagedRun, match=r"arguments-one\.jsonl: holds 4 of 10 lines"):
+    with pytest.raises(DamagedRun, match=r"arguments-one\.jsonl: was changed after"):
         RunFolder.existing(run.path)
 
     told = Listener()
     write_arguments_of_all(bench, run, told)
-    assert f"{path}: holds 4 of 10 lines; what it lacks is made again" in told.heard
+    message = "was changed after the run; the run wrote 10 lines, it holds 4"
+    assert f"{path}: {message}; what it lacks is made again" in told.heard
     assert len(list(read_lines(path))) == 10
     assert run.manifest()["state"] == "running"  # until all steps are done
     RunFolder.existing(run.path)  # is as the manifest says

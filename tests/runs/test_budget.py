@@ -1,4 +1,4 @@
-from judgebench.runs.stop import Budget
+from judgebench.runs.judging import Budget
 
 
 def test_no_more_are_in_flight_than_could_all_be_as_expensive_as_the_most_expensive() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from aligned import align_run
 from hypothesis import given
@@ -92,19 +91,6 @@ def test_lists_hold_every_answer_once_and_nothing_of_another_question(groups, mo
         assert len(sizes) == -(-n // most)
         assert max(sizes) - min(sizes) <= 1
     assert all(len({i.split(".")[0] for i in ids}) == 1 for ids in lists)
-    for n in (1, 2, 3):
-        pieces = bundles.cut(bundles.rows, n)
-        assert np.concatenate(pieces).tolist() == bundles.rows.tolist()
-        assert len(pieces) <= n
-        held = [set(bundles.numbers[piece].tolist()) for piece in pieces]
-        assert sum(map(len, held)) == len(lists)
-
-
-def test_rows_of_single_answers_are_cut_as_evenly_as_can_be() -> None:
-    bundles = Bundles(judge(prompt="structured"), indexed(SEVEN))
-    whole = np.array_split(np.arange(7), 3)
-    assert [p.tolist() for p in bundles.cut(bundles.rows, 3)] == [p.tolist() for p in whole]
-    assert bundles.task(2).bundle == ()
 
 
 def test_the_seed_draws_the_lists_and_the_places() -> None:

@@ -4,9 +4,9 @@ import pytest
 from loopback import PATIENCE, until
 from scripted_judges import Listener
 
-from judgebench.errors import RunError, SetupError
+from judgebench.errors import RunError
 from judgebench.progress import NoProgress
-from judgebench.runs.stop import Stop, run_lanes
+from judgebench.runs.judging import Stop, run_lanes
 
 
 def nothing() -> None: ...
@@ -36,13 +36,6 @@ def test_a_lane_that_fails_is_told_at_once_and_the_others_go_on() -> None:
         run_lanes(lanes, Stop(), listener, nothing)
     assert listener.heard == ["a stopped: the endpoint is down"]
     assert done == [True]
-
-
-def test_problems_of_several_judges_are_told_together() -> None:
-    lanes = {"a": failing(SetupError("no key")), "b": failing(SetupError("no model"))}
-    with pytest.raises(SetupError) as caught:
-        run_lanes(lanes, Stop(), NoProgress(), nothing)
-    assert sorted(problem.message for problem in caught.value.problems) == ["no key", "no model"]
 
 
 def test_an_error_that_is_none_of_ours_stops_the_others_softly() -> None:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 from scripted_judges import answers
 
 from judgebench.records import Answer, Status, Verdict
-from judgebench.runs.judging import Ledger
+from judgebench.runs.verdict_log import FiledVerdicts, VerdictWriter
 from judgebench.studies.answers import indexed
 
 ITEMS = answers(5)
@@ -19,34 +20,42 @@ def verdict(row: int, status: Status = Status.OK, **more) -> Verdict:
     return replace(found, **more)
 
 
-def ledger(*verdicts: Verdict, parse_retries: int = 1) -> Ledger:
-    made = Ledger(indexed(ITEMS), "sig", parse_retries)
-    made.note_all(verdicts)
+def log(path: Path, *verdicts: Verdict) -> FiledVerdicts:
+    """Half of the verdicts are read from the file, the others noted as they are written."""
+    half = len(verdicts) // 2
+    with VerdictWriter(path) as writer:
+        for one in verdicts[:half]:
+            writer.write(one)
+        made = FiledVerdicts(path, "sig", indexed(ITEMS))
+        for one in verdicts[half:]:
+            made.note(one, writer.write(one))
     return made
 
 
-def test_what_has_an_ending_is_not_asked_again() -> None:
-    made = ledger(
+def test_what_has_an_ending_is_not_asked_again(tmp_path: Path) -> None:
+    made = log(
+        tmp_path / "v.jsonl",
         verdict(0),
         verdict(1, Status.FAILED),
         verdict(2, Status.UNPARSED, reason="hm"),
         verdict(3, Status.REFUSED),
     )
     assert made.never_ended(ROWS).tolist() == [1, 4]
-    assert [(row, last.reason) for row, last in made.to_ask_again(ROWS)] == [(2, "hm")]
-    assert made.done(ROWS) == 2
-    assert made.never_ended(ROWS).tolist() == [1, 4]
-    assert [row for row, _ in made.to_ask_again(ROWS)] == [2]
+    assert [(row, last.reason) for row, last in made.to_ask_again(ROWS, 1)] == [(2, "hm")]
+    assert made.to_ask_again(ROWS, 0) == []
+    assert made.to_ask_again(ROWS[:2], 1) == []
 
 
-def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothing() -> None:
-    made = Ledger(indexed(ITEMS), "sig")
+def test_verdicts_of_other_settings_or_other_texts_are_counted_and_change_nothing(
+    tmp_path: Path,
+) -> None:
     strangers = [
         verdict(0, signature="older"),
         verdict(1, content_hash="of another text"),
         verdict(2, item_id="gone"),
     ]
-    assert made.note_all([*strangers, verdict(3)]) == 3
+    made = log(tmp_path / "v.jsonl", *strangers, verdict(3))
+    assert made.n_unused == 3
     assert len(made.never_ended(ROWS)) == 4
 
 

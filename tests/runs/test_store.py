@@ -128,8 +128,7 @@ def test_inputs_are_read_as_they_were_written(tmp_path: Path) -> None:
     labels = [HumanLabel(a.item_id, text, "bias", label) for a in answers
               for text in NASTY for label in ("No", None)]  # fmt: skip
     folder = RunFolder(tmp_path)
-    folder.write_rubric(SAFETY)
-    folder.write_data(answers, labels)
+    folder.write_data(SAFETY, answers, labels)
     assert folder.rubric() == SAFETY
     assert folder.rubric().content_hash == SAFETY.content_hash
     assert list(folder.answers()) == answers
@@ -155,8 +154,7 @@ def test_the_manifest(tmp_path: Path) -> None:
 def test_a_damaged_or_missing_file_is_a_setup_error(tmp_path: Path, name: str, damage) -> None:
     folder = RunFolder(tmp_path)
     folder.write_manifest({"name": "b"})
-    folder.write_rubric(SAFETY)
-    folder.write_data([Answer("i", "x")], [HumanLabel("i", "a", "bias", "No")])
+    folder.write_data(SAFETY, [Answer("i", "x")], [HumanLabel("i", "a", "bias", "No")])
     read = {"run.json": folder.manifest, "rubric.json": folder.rubric,
             "answers.jsonl": folder.answers, "labels.jsonl": folder.labels}[name]  # fmt: skip
     assert read()
@@ -227,17 +225,3 @@ def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
         _ = 1 / 0
     with folder.locked(), pytest.raises(RunLocked), RunFolder(tmp_path).locked():
         pass
-
-
-def test_verdicts_are_read_again_only_where_a_file_has_changed(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    answer = Answer("i0", "A text.")
-    folder.write_rubric(SAFETY)
-    folder.write_data([answer], [])
-    said = verdict(signature="s", content_hash=answer.content_hash)
-    write(folder.verdict_path("m"), said)
-    found = folder.latest_verdicts("m", "s")
-    assert dict(found) == {"i0": said}
-    assert folder.latest_verdicts("m", "s") is found
-    write(folder.verdict_path("m"), replace(said, attempt=1))
-    assert folder.latest_verdicts("m", "s")["i0"].attempt == 1

@@ -13,7 +13,7 @@ from judgebench.files import read_lines
 from judgebench.judges.config import Decoding
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.judging import Interrupted, Stop
 from judgebench.scorers.answering import AnswerOrder, questions_of, replies_path, write_answers
 from judgebench.writer import WritingTerms
 

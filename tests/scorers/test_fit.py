@@ -17,9 +17,8 @@ from judgebench.learning.learnt import material_of
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
+from judgebench.runs.judging import Budget, Interrupted, Stop, Work
 from judgebench.runs.load import load_bench
-from judgebench.runs.stop import Budget, Interrupted, Stop
 from judgebench.scorers.config import SimpleConfig
 from judgebench.scorers.judges import Cuts
 from judgebench.scorers.scorer import AnswerScorer, KeptScores, Scored

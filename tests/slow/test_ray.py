@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed_run import ANSWERS, HELD, REPLY, bench_file, item_of
+from killed_run import ANSWERS, REPLY, bench_file, item_of
 from lanes import judged, labels_of
 from loopback import PATIENCE, Body, Loopback, said, status
 
@@ -40,7 +40,7 @@ def workers() -> set[int]:
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if b"ray::MapWorker" in (process / "cmdline").read_bytes():
+            if b"ray::_Worker" in (process / "cmdline").read_bytes():
                 found.add(int(process.name))
         except OSError:
             continue
@@ -77,8 +77,8 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         assert killed
         found = Counter(v.item_id for v in folder.verdicts("remote"))
         assert found == Counter(f"i{i}" for i in range(ANSWERS))
-        # Only what was in flight in the killed worker was asked for again.
-        assert sum(asked.values()) - ANSWERS <= HELD
+        # Only the batch of the killed worker was asked for again.
+        assert sum(asked.values()) - ANSWERS <= ANSWERS // 8
         before = len(server.bodies)
         run(
             load_bench(bench_file(tmp_path, server.base_url)),
@@ -87,7 +87,6 @@ def test_a_killed_worker_costs_no_verdict_and_doubles_none(tmp_path: Path, clust
         )
         assert len(server.bodies) == before
     assert folder.manifest()["state"] == "finished"
-    assert [path.name for path in folder.verdict_files("remote")] == ["verdicts-remote.jsonl"]
     assert len(list(folder.verdicts("prior"))) == ANSWERS
 
 

@@ -1,32 +1,10 @@
 """Answers by row and by item id; only a few are looked at again."""
 
-from collections.abc import Iterator, Sequence
-
 import pytest
-from align_case import answers, labels, rubric, verdicts
-from aligned import align
+from align_case import answers
 
 from judgebench.errors import SetupError
-from judgebench.records import Answer
 from judgebench.studies.answers import indexed
-
-
-class Counted(Sequence[Answer]):
-    """Answers that note how often they are read."""
-
-    def __init__(self, items: list[Answer]) -> None:
-        self.items, self.passes, self.single = items, 0, 0
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, row):
-        self.single += 1
-        return self.items[row]
-
-    def __iter__(self) -> Iterator[Answer]:
-        self.passes += 1
-        return iter(self.items)
 
 
 def test_the_index_holds_rows_hashes_and_groups_in_the_order_met() -> None:
@@ -45,14 +23,3 @@ def test_the_index_holds_rows_hashes_and_groups_in_the_order_met() -> None:
 def test_an_item_id_stands_for_one_answer() -> None:
     with pytest.raises(SetupError, match="duplicate item_id; found i1"):
         indexed([*answers(3), answers(3)[1]])
-
-
-def test_answers_are_gone_through_and_read_again_only_for_the_list_of_every_item() -> None:
-    items = Counted(answers(6))
-    judges = [verdicts("m", "aabbcc", items.items), verdicts("k", "aabbca", items.items)]
-    found = align("x", rubric(), items, labels({"ann": "aabbcc"}), judges)
-    assert items.passes == 4, "for ids and hashes, for repeats, for groups, for kept columns"
-    assert items.single == 6, "the questions of the first clusters"
-    assert found.items is not None
-    assert len(list(found.items().texts)) == 6
-    assert items.passes > 3

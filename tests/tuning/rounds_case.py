@@ -17,8 +17,7 @@ from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
-from judgebench.runs.stop import Budget, Stop
+from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.studies.answers import indexed
 from judgebench.studies.truth import TruthConfig
 from judgebench.tuning.exchange import Adviser, Panel

@@ -44,7 +44,7 @@ def stopped(process: subprocess.Popen[bytes], once: bytes) -> tuple[float, bytes
 def test_what_takes_long_is_cut_off_after_a_while() -> None:
     code = (
         "import time; from judgebench.progress import NoProgress; "
-        "from judgebench.runs.stop import Interrupted, Stop, ctrl_c, run_lanes\n"
+        "from judgebench.runs.judging import Interrupted, Stop, ctrl_c, run_lanes\n"
         "stop, lanes = Stop(), {'fit': lambda: time.sleep(60)}\n"
         "try:\n"
         "    with ctrl_c(stop, print, 0.5):\n"
@@ -87,7 +87,7 @@ def test_one_ctrl_c_ends_tune_soon_and_keeps_what_is_done(tmp_path: Path) -> Non
     assert seconds < ENDS_S, said
     assert process.returncode == 130, said
     assert b"To resume, rerun" in said
-    assert json.loads((run / "run.json").read_text())["state"] == "stopped"
+    assert json.loads((run / "run.json").read_text())["state"] == "running"  # as after a kill
     assert len(list(read_lines(run / "verdicts-who.jsonl"))) == 1200
     ahead = subprocess.run(
         [sys.executable, "-c", code, *given, "--dry-run"], capture_output=True, check=True,

@@ -27,9 +27,8 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
+from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import check_local, load_bench
-from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.examples import Examples
 
 SHOTS = """

@@ -11,7 +11,7 @@ from rounds_case import RUBRIC, TONE, adviser, opinion, panel, proposal, text_in
 from judgebench.errors import BudgetSpent
 from judgebench.models.contract import Reply, Request
 from judgebench.records import Answer, Usage
-from judgebench.runs.stop import Interrupted
+from judgebench.runs.judging import Interrupted
 from judgebench.tuning.exchange import Case, Panel, Talk, discuss, read_turns
 
 CASE = Case(Answer("a", "Please sit down.", question="May I?"), TONE, "Rude", "Kind")

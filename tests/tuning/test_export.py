@@ -21,9 +21,8 @@ from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work, tasks_of
+from judgebench.runs.judging import Budget, Stop, Work, tasks_of
 from judgebench.runs.load import load_bench
-from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.answers import indexed
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.exported import read_export

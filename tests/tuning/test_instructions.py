@@ -26,8 +26,7 @@ from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
-from judgebench.runs.stop import Budget, Interrupted, Stop
+from judgebench.runs.judging import Budget, Interrupted, Stop, Work
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.instructions import Instructions
 

@@ -16,9 +16,8 @@ from judgebench.errors import JudgesStopped, SetupError
 from judgebench.progress import NoProgress
 from judgebench.records import Status
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
+from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import load_bench
-from judgebench.runs.stop import Budget, Stop
 from judgebench.studies.study import JudgeVerdicts
 from judgebench.tuning.export import export_judge
 from judgebench.tuning.judges import open_judges

@@ -15,8 +15,7 @@ from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, LearntJudge
 from judgebench.models.contract import Request
 from judgebench.records import content_hash
-from judgebench.runs.judging import Work
-from judgebench.runs.stop import Interrupted
+from judgebench.runs.judging import Interrupted, Work
 from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.means import clustered_mean
 from judgebench.tuning.config import RoundsConfig

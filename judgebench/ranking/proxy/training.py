@@ -54,7 +54,7 @@ from judgebench.ranking.proxy.examples import (
 )
 from judgebench.ranking.proxy.task import TrainingConfig
 from judgebench.records import content_hash
-from judgebench.runs.stop import Stop
+from judgebench.runs.judging import Stop
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _BEST = "best.safetensors"

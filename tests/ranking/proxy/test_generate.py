@@ -29,7 +29,7 @@ from judgebench.ranking.proxy.task import (
     TaskInstance,
 )
 from judgebench.ranking.rank_bench import RankedEntry
-from judgebench.runs.stop import Budget
+from judgebench.runs.judging import Budget
 from judgebench.writer import WritingTerms, Written
 
 WRITER = GeneratorConfig(name="writer", backend="scripted:unused.jsonl")

@@ -36,7 +36,7 @@ from judgebench.ranking.proxy.task import (
 from judgebench.ranking.proxy.training import train
 from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Status, Verdict, content_hash
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.judging import Interrupted, Stop
 
 pytestmark = [
     pytest.mark.transformers,

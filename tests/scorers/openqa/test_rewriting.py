@@ -14,7 +14,7 @@ from judgebench.checks import check_all
 from judgebench.judges.config import Decoding
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
-from judgebench.runs.stop import Interrupted, Stop, StopSign
+from judgebench.runs.judging import Interrupted, Stop
 from judgebench.scorers.openqa.questions import (
     ExamQuestion,
     QuestionWriter,
@@ -30,7 +30,7 @@ Script = Callable[[Request], str | Reply]
 
 
 def opened(
-    folder: Path, script: Script = model, stop: StopSign | None = None
+    folder: Path, script: Script = model, stop: Stop | None = None
 ) -> tuple[dict[str, ExamQuestion], list[Request]]:
     backend = ScriptedBackend(script)
     writer = QuestionWriter(backend, Decoding(), folder / "replies.jsonl")

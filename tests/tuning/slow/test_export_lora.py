@@ -12,9 +12,8 @@ import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
+from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import load_bench
-from judgebench.runs.stop import Budget, Stop
 from judgebench.tuning.export import export_judge
 
 pytestmark = [

@@ -18,8 +18,8 @@ from judgebench.models.contract import Message, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Interrupted, Stop
 from judgebench.runs.load import load_bench
-from judgebench.runs.stop import Interrupted, Stop
 from judgebench.tuning.generator import read_pairs, tune_generator
 from judgebench.tuning.judges import TuningExtension
 from judgebench.tuning.train import Recipe

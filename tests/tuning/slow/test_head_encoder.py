@@ -14,8 +14,7 @@ from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Work
-from judgebench.runs.stop import Budget, Stop
+from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.tuning.head import Head, vectors
 from judgebench.tuning.regression import Recipe
 

@@ -34,7 +34,7 @@ from judgebench.models.weighing import ReplyTokens, label_texts
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.stop import Interrupted, Stop
+from judgebench.runs.judging import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example
 from judgebench.tuning.lora import Lora
