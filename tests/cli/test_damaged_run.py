@@ -5,16 +5,18 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from loopback import Loopback, status
+from loopback import Loopback, said, status
 from scripted_judges import Listener
 
 import judgebench as jb
 from judgebench.api import analyse, parts
 from judgebench.errors import DamagedRun
 from judgebench.features import WINGS
+from judgebench.models.transport import FEW_WORDS
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
 from judgebench.runs import run_bench
@@ -333,7 +335,12 @@ def test_a_manifest_that_lost_its_seal_is_damaged(damaged, call, lost: list[str]
 
 def test_a_model_without_a_verdict_fails_the_run(tmp_path: Path, call, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     bench = _write_bench(tmp_path / "b", "mine", "Polite")
-    with Loopback(lambda body, count: status(400)) as server:
+
+    def script(body: Any, count: int) -> Any:
+        few_words = body["messages"][-1]["content"] == FEW_WORDS[0].content
+        return said("An example.") if few_words else status(400)
+
+    with Loopback(script) as server:
         settings = {"base_url": server.base_url, "max_retries": 0}
         remote = {"name": "remote", "backend": "openai-compatible:m", "settings": settings}
         changes = {"judges": [remote], "controls": False}
