@@ -80,7 +80,8 @@ def compared_with(study: Study) -> str:
 
 def reference_labels(study: Study) -> str:
     """Say who makes the reference labels by which rule; where metrics have several rules, each is
-    followed by the metrics that it holds for. Empty where nobody labelled."""
+    followed by the metrics that it holds for; and whose label is made of several draws. Empty where
+    nobody labelled."""
     if not study.makers:
         return ""
     who, config = listed(named(study.makers, judge_names(study))), study.config
@@ -102,6 +103,11 @@ def reference_labels(study: Study) -> str:
         how = f"are not among them without --adjudicated, {decide}"
         count = "are the reference there" if config.adjudicated else how
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
+    for judge in (judge for judge in study.judges if judge.n_draws > 1):
+        said += (
+            f" The label of {judge.name} is the majority of up to {judge.n_draws} draws of an item: "
+            "every number is of such a majority, and asked once it is another judge."
+        )
     return said
 
 
@@ -280,15 +286,10 @@ def few_questions(study: Study) -> Iterator[str]:
 
 
 def maker_notes(study: Study) -> Iterator[str]:
-    """Judges whose model changed, those who make the truth and may be no people, judges whose label
-    is made of several draws, and who uses labels as nobody else does."""
+    """Judges whose model changed, those who make the truth and may be no people, and who uses
+    labels as nobody else does."""
     yield from filter(None, (replaced(judge.name, judge.models) for judge in study.judges))
     yield from (f"{problem.message}." for problem in suspicions(study.makers, judge_names(study)))
-    for judge in (judge for judge in study.judges if judge.n_draws > 1):
-        yield (
-            f"The label of {judge.name} is the majority of up to {judge.n_draws} draws of an item: "
-            "every number is of such a majority, and asked once it is another judge."
-        )
     for metric in study.rubric.metrics:
         yield from odd_uses(study.humans[metric.id])
 

@@ -1298,15 +1298,15 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
 
 def _check_draws(draft: Draft) -> None:
     """Raise Ask where a judge says different things of an item, and no column numbers its draws."""
-    key = (*draft.key, *draft.of("judge", "metric", "repeat", "first", "second", "criterion"))
-    verdicts = draft.of("verdict", "reply")
-    if draft.n_different(*key) < draft.n_different(*key, *verdicts):
+    key = (*draft.key, *draft.of("judge", "metric", "first", "second", "criterion"))
+    verdicts, numbered = draft.of("verdict", "reply"), draft.of("repeat")
+    if not numbered and draft.n_different(*key) < draft.n_different(*key, *verdicts):
         others = (c for c in draft.columns if c not in verdicts)
         fits = [c for c in others if not draft.repeats(*key, c)]
         raise Ask(
             draft.name,
-            f"{_alike_rows(draft, key)}, and no column (`repeat`, `run`, `epoch`, `seed`) numbers "
-            "the draws of a judge",
+            f"{_alike_rows(draft, key)}, and no column numbers the draws of a judge: add one "
+            "(`repeat`, `run`, `epoch` or `seed`), or keep one row of each item",
             *_each(fits[:MAX_READINGS], "repeat", "{} numbers them"),
         )
 

@@ -64,8 +64,8 @@ def test_a_column_of_another_name_is_said(tmp_path: Path) -> None:
         study(table.assign(judge="m"))
     (question,) = error.value.questions
     assert question.asks == (
-        "rows 2 and 3 are both about a · m, and no column (`repeat`, `run`, `epoch`, `seed`) "
-        "numbers the draws of a judge"
+        "rows 2 and 3 are both about a · m, and no column numbers the draws of a judge: add one "
+        "(`repeat`, `run`, `epoch` or `seed`), or keep one row of each item"
     )
     assert [reading.columns for reading in question.readings] == [{"roll": "repeat"}]
 
