@@ -382,6 +382,9 @@ def test_vectors_have_length_one_and_depend_on_no_neighbour(encoder: Path) -> No
     assert (together.dtype, together.shape) == (np.float32, (3, 32))
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, rtol=1e-5)
     np.testing.assert_allclose(together[1:2], opened.embed(texts[1:2]), atol=1e-5)
+    # The end of a text that is longer than the encoder takes is read too, in a window of its own.
+    head, tail = "word4 " * 90, "word1 " * 90
+    assert (np.abs(opened.embed([head + tail]) - opened.embed([head])) > 0.01).any()
 
 
 @pytest.mark.parametrize(
