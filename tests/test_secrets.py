@@ -450,6 +450,29 @@ def test_nothing_is_left_of_a_text_that_holds_a_key_in_another_form() -> None:
         )
 
 
+@pytest.mark.parametrize("between", ["\n", "\t", "\r\n", "bold"])
+def test_a_key_inside_a_verdicts_reason_is_not_kept(
+    between: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reason is read from JSON, which writes a line's end as a letter and a bold one as two
+    escapes."""
+    monkeypatch.setenv("PLANTED", KEY)
+    bold = {ord(c): ord(c) + 0x1D400 - 65 for c in string.ascii_uppercase}
+    bold |= {ord(c): ord(c) + 0x1D41A - 97 for c in string.ascii_lowercase}
+    written = KEY.translate(bold) if between == "bold" else between.join(KEY)
+    reply = json.dumps({"rationale": f"The key is {written}.", **VERDICT})
+    with Loopback([said(reply)]) as server:
+        settings = f"{{base_url: '{server.base_url}', api_key_env: PLANTED}}"
+        backend = "openai-compatible:x"
+        lines = f"[{{name: m, backend: '{backend}', prompt: rationale, settings: {settings}}}]"
+        folder = RunFolder(tmp_path / "out")
+        run(load_bench(written_bench(tmp_path, lines)), folder)
+    assert {v.rationale for v in folder.verdicts("m")} == {""}
+    kept = unicodedata.normalize("NFKC", folder.verdict_path("m").read_text()).replace("\\", "")
+    assert "planted" not in re.sub(r"(?<=[a-z])[rnt]+(?=[a-z])", "", kept)
+    assert "***" in kept
+
+
 @pytest.mark.parametrize(
     "most", [100, pytest.param(20_000, marks=pytest.mark.long)], ids=["few", "many"]
 )

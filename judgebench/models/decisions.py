@@ -48,7 +48,7 @@ def _read(body: Any, request: Request) -> Completion:
                 declined.append(question.key)
             else:
                 weights.setdefault(question.key, {}).update(_weights(question, by_name[name]))
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnreadableBodyError(f"no decision: {error}: {error_text(body)}") from None
     labels = {key: _label(m, weights[key]) for key, m in request.metrics.items() if key in weights}
     refusal = f"the model declines to answer {', '.join(declined)}" if declined else ""

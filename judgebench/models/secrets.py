@@ -49,6 +49,8 @@ _X = "[0-9a-fA-F]"
 _CODE = re.compile(  # of a character in programs, in JSON and in old URLs
     rf"\\(?:x({_X}{{2}})|u({_X}{{4}})|u\{{({_X}{{1,5}})\}}|U000({_X}{{5}}))|%u({_X}{{4}})"
 )
+_BLANK = re.compile(r"\\[bfnrt]")  # in JSON and in programs
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
@@ -80,18 +82,24 @@ class Secrets:
             text = _USERINFO.sub(_HIDDEN, text)
         if any(map(text.__contains__, _STARTS)):
             text = _LOOKS_LIKE_A_KEY.sub(_HIDDEN, text)
-        if self._folded.starts(_fold(text)):  # of an error, only what an endpoint said need go
+        if self._is_folded_in(text):  # of an error, only what an endpoint said need go
             text = self._hidden("; ".join(map(self._hidden, text.split("; "))))
         return text
 
     def _hidden(self, text: str) -> str:
-        return _ALL_HIDDEN if self._folded.starts(_fold(text)) else text
+        return _ALL_HIDDEN if self._is_folded_in(text) else text
+
+    def _is_folded_in(self, text: str) -> bool:
+        """Return whether a secret stands in a text in another form. What is a line's end in JSON
+        (`\\n`) may be a backslash and a letter of the secret as well."""
+        readings = {text, _BLANK.sub(" ", text)}
+        return any(self._folded.starts(_fold(reading)) for reading in readings)
 
     def stands_in(self, text: str) -> bool:
         """Find whether a part of a judge's settings holds a key: one that is known, looks like one,
         is named as one (`;key=`), or a user or password of a URL or host."""
         readings = text, unquote(text)
-        is_known = bool(self._folded.starts(_fold(text)))
+        is_known = self._is_folded_in(text)
         return is_known or any(p.search(reading) for p in _IN_SETTINGS for reading in readings)
 
     def _name(self, text: str) -> str:
@@ -141,6 +149,8 @@ def _fold(text: str) -> str:
         text = html.unescape(unquote(_CODE.sub(_character, text)))
         if text == escaped:
             break
+    if _SURROGATE.search(text):  # JSON writes characters beyond the first 65,536 as two escapes
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
     data = unicodedata.normalize("NFKD", text).encode("ascii", "ignore")
     return data.translate(None, _NO_LETTERS).decode().lower()
 

@@ -254,6 +254,10 @@ ODD: dict[str, tuple[Callable[[Body], Play], str]] = {
     "a share above 1": (changed(at(3, probability=1.5)), "flaws has no probabilities"),
     "a share below 0": (changed(at(3, probability=-0.1)), "flaws has no probabilities"),
     "no number": (changed(at(3, probability="high")), "no decision"),
+    "a number that no float holds": (
+        changed(at(1, probabilities=[{"value": "Diet", "probability": 10**400}])),
+        "no decision",
+    ),
     "nan": (changed(at(3, probability=float("nan"))), "flaws has no probabilities"),
     "another choice": (changed(at(2, choice="Low")), "another label is likelier than 'Low'"),
     "another type": (changed(lambda s: s["answers"][0].pop("probabilities")), "no decision"),
