@@ -58,6 +58,9 @@ class Part:
     item_id: str = ""
 
 
+_NO_METADATA: Mapping[str, str] = {}  # one for all: a million empty ones take 64 MB
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One text to be judged, or two to be compared, or one to be checked by a criterion.
@@ -73,12 +76,14 @@ class Answer:
     system: str = ""
     reference: str | None = None
     group: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=lambda: _NO_METADATA)
     parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.group:
             object.__setattr__(self, "group", self.question or self.item_id)
+        if not self.metadata:
+            object.__setattr__(self, "metadata", _NO_METADATA)
 
     @property
     def content_hash(self) -> str:

@@ -19,7 +19,7 @@ GROUND = {
     "errors", "words", "records", "files", "texts", "yaml_file", "shipped", "stats", "features",
 }  # fmt: skip
 CORE = {
-    "rubric", "prompt", "template", "data", "models", "judges", "studies", "runs", "alignment",
+    "rubric", "prompt", "data", "models", "judges", "studies", "runs", "alignment",
     "results", "retrieval", "people", "progress", "writer", "learning",
 }  # fmt: skip
 WINGS = set(NAMES.values())

@@ -33,7 +33,7 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
-from judgebench.studies.verdicts import status_counts, trained_on, was_asked
+from judgebench.studies.verdicts import status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -271,7 +271,7 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
 
 def _summary(judge: JudgeVerdicts, study: Study) -> JudgeSummary:
     statuses = {str(status): n for status, n in status_counts(judge.verdicts).items()}
-    if own := int(trained_on(judge.verdicts, study.answers).sum()):
+    if own := int(study.coded(judge).trained_on(study.answers).sum()):
         others = statuses.pop(Status.SKIPPED) - own
         statuses |= {TRAINED_ON: own} | ({str(Status.SKIPPED): others} if others else {})
     return JudgeSummary(
@@ -290,7 +290,7 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
     about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
     yield (*about, *(metric.id for metric in metrics), *ended, *["incomplete" for _ in gaps])
     judges = study.real_judges
-    asked = {judge.name: was_asked(judge.verdicts, study.answers) for judge in judges}
+    asked = {judge.name: study.coded(judge).was_asked(study.answers) for judge in judges}
     several_right = any(metric.several for metric in metrics)
     found = {judge.name: [study.judged(judge, metric) for metric in metrics] for judge in judges}
     for row, answer in enumerate(study.answers):

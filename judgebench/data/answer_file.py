@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from judgebench.data.cells import shared
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_lines, to_line
 from judgebench.records import Answer, Part
@@ -20,6 +21,8 @@ def read_answers(path: Path) -> tuple[Answer, ...]:
 def _answer(value: dict[str, Any], path: Path, number: int) -> Answer:
     try:
         parts = tuple(Part(**part) for part in value.pop("parts", ()))
+        for key, text in value.items():
+            value[key] = shared(text) if isinstance(text, str) else text
         return Answer(**value, parts=parts)
     except TypeError as error:
         raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None

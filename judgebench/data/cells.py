@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 
@@ -51,6 +52,12 @@ FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 
 _ERROR_VALUE = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NUM!|NULL!)")
 _LONGEST_CELL = 32_767  # characters; a spreadsheet cuts off what is longer
+
+
+@lru_cache(1 << 12)
+def shared(text: str) -> str:
+    """The same text as one object, where it stands in rows that are not far from each other."""
+    return text
 
 
 def clean(text: str) -> str:

@@ -7,8 +7,10 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from io import TextIOBase
 from itertools import islice
 
+from judgebench.data.cells import shared
 from judgebench.errors import Problem, SetupError
 
 _LONGEST_CELL = 2**31 - 1  # characters; the csv module stops at 131,072 unless set
@@ -16,16 +18,19 @@ _SAMPLE_SIZE = 2**18  # characters at the start, which show the delimiter
 _SAMPLE_ROWS = 100
 
 
-def read_delimited(text: str, delimiter: str, file: str) -> list[list[str]]:
-    """The rows of a text. Without a `delimiter` it is a comma, a semicolon or a tab.
+def read_delimited(text: TextIOBase, delimiter: str, file: str) -> list[list[str]]:
+    """The rows of a text, in which newlines are as in the file. Without a `delimiter` it is a
+    comma, a semicolon or a tab.
 
     Raises SetupError for a quote without its match.
     """
     csv.field_size_limit(_LONGEST_CELL)
-    delimiter = delimiter or max(",;\t", key=lambda candidate: _fit(text, candidate))
-    rows: list[list[str]] = []
+    sample, rows = text.read(_SAMPLE_SIZE), list[list[str]]()
+    text.seek(0)
+    delimiter = delimiter or max(",;\t", key=lambda candidate: _fit(sample, candidate))
     try:
-        rows.extend(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        for row in csv.reader(text, delimiter=delimiter, strict=True):
+            rows.append([*map(shared, row)])
     except csv.Error:
         message = "a quote opens in this row, and none closes it at the end of its cell"
         allowed = 'quotes around a whole cell; those inside of it twice: ""'
@@ -35,7 +40,7 @@ def read_delimited(text: str, delimiter: str, file: str) -> list[list[str]]:
 
 def _fit(text: str, delimiter: str) -> tuple[float, int]:
     """The share of the first rows that have the commonest number of cells, and this number."""
-    reader = csv.reader(io.StringIO(text[:_SAMPLE_SIZE], newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     widths = Counter(len(row) for row in islice(reader, _SAMPLE_ROWS) if any(row))
     if not widths:
         return 0.0, 0

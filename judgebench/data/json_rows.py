@@ -5,15 +5,16 @@ Numbers stay texts: "3.0" stays "3.0".
 
 from __future__ import annotations
 
-import re
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import TextIOBase
 from itertools import chain
 from json import JSONDecoder
 from typing import Any
 
-from judgebench.data.cells import RawTable
+from judgebench.data.cells import RawTable, shared
 from judgebench.data.findings import Findings
 from judgebench.data.vocabulary import role_of
 from judgebench.errors import Problem, SetupError
@@ -25,10 +26,10 @@ _MESSAGES = ({"role", "content"}, {"from", "value"})  # keys of a turn in a conv
 _SHAPES = "a list of objects, an object with one such list, or objects by id"
 
 
-def read_json(text: str, file: str, findings: Findings, *, is_lines: bool) -> RawTable:
+def read_json(text: TextIOBase, file: str, findings: Findings, *, is_lines: bool) -> RawTable:
     """The columns of all objects; faulty ones are reported. Raises SetupError where the whole is no
     table."""
-    lines, objects = [], []
+    lines, objects = array("q"), list[dict[str, Any]]()
     for line, value in (_read_lines if is_lines else _read_document)(text, file, findings):
         if isinstance(value, dict):
             lines.append(line)
@@ -39,7 +40,10 @@ def read_json(text: str, file: str, findings: Findings, *, is_lines: bool) -> Ra
 
 
 def _to_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    value = {sys.intern(key): cell for key, cell in pairs}  # the same few in every object
+    # The same few keys in every object, and often the text of a row above.
+    value = {
+        sys.intern(key): shared(cell) if isinstance(cell, str) else cell for key, cell in pairs
+    }
     if len(value) < len(pairs):
         key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise ValueError(f"duplicate key {key!r}")
@@ -57,10 +61,9 @@ _DECODER = JSONDecoder(
 _FAULTS = (ValueError, RecursionError)
 
 
-def _read_lines(text: str, file: str, findings: Findings) -> Iterator[tuple[int, Any]]:
-    # One by one: a list of them takes as much memory as the text.
-    for line, found in enumerate(re.finditer(r"[^\n]*\n|[^\n]+", text), start=1):
-        if content := found[0].strip():
+def _read_lines(text: TextIOBase, file: str, findings: Findings) -> Iterator[tuple[int, Any]]:
+    for line, found in enumerate(text, start=1):
+        if content := found.strip():
             try:
                 value = _DECODER.decode(content)
             except _FAULTS as error:
@@ -69,11 +72,12 @@ def _read_lines(text: str, file: str, findings: Findings) -> Iterator[tuple[int,
                 yield line, value
 
 
-def _read_document(text: str, file: str, findings: Findings) -> Iterable[tuple[int, Any]]:
+def _read_document(text: TextIOBase, file: str, findings: Findings) -> Iterable[tuple[int, Any]]:
     try:
-        return enumerate(_entries(_DECODER.decode(text or "[]"), file), start=1)
+        return enumerate(_entries(_DECODER.decode(text.read() or "[]"), file), start=1)
     except _FAULTS as error:
         if getattr(error, "msg", "") == "Extra data":  # one object on each line
+            text.seek(0)
             return _read_lines(text, file, findings)
         _report(error, (file, getattr(error, "lineno", None)), findings)
         return ()

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 from judgebench.data.cells import (
@@ -85,6 +85,16 @@ def item_id(cells: Sequence[str]) -> str:
         return ""
     joined = _BETWEEN_KEYS.join(cells)
     return joined if len(joined) <= _LONGEST_KEY else content_hash([*cells])
+
+
+def _read_by(layout: Layout, metric_id: str, text: str) -> CellLabel:
+    """The label in a cell, which may hold several, as the tables write them."""
+    metric = layout.rubric.find(metric_id)
+    assert metric is not None  # as its cells were found
+    separator = "" if text.startswith("[") else layout.several
+    if separator:
+        text = BETWEEN.join(part.strip() for part in text.split(separator))
+    return read_label(metric, text, layout.spellings.get(metric_id, {}))
 
 
 class Cells(NamedTuple):
@@ -318,20 +328,10 @@ class SheetReader:
     @cached_property
     def _read(self) -> Any:
         """`read_label` of a metric and a text, once for the same two."""
-
-        def read(metric_id: str, text: str) -> CellLabel:
-            metric = self._find_metric(metric_id)
-            return read_label(metric, self._in_parts(text), self._spelling(metric_id))
-
-        return cache(read)
+        return cache(partial(_read_by, self.layout))  # not of `self`, which would outlive the rows
 
     def _spelling(self, metric: str) -> Spelling:
         return self.layout.spellings.get(metric, {})
-
-    def _in_parts(self, text: str) -> str:
-        """A cell of several labels as a rubric reads it."""
-        separator = "" if text.startswith("[") else self.layout.several
-        return BETWEEN.join(part.strip() for part in text.split(separator)) if separator else text
 
     def _label_in(self, metric: Metric, text: str, pair: NamedPair | None) -> CellLabel:
         reading: CellLabel = self._read(metric.id, text)

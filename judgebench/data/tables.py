@@ -8,9 +8,11 @@ import math
 import os
 import zlib
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
+from io import BufferedReader, StringIO, TextIOBase, TextIOWrapper
 from itertools import chain, compress, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ TO_EXPORT = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".gsheet")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError, MemoryError)
 _MAX_COLUMNS = 10_000
+_PART = 1 << 20  # of a file that is read to the end, and not kept
 _SAMPLE_ROWS = 100  # at the start, among which the header is
 
 _REPLACED = "U+FFFD stands for a control character, or a byte that is no UTF-8"
@@ -128,23 +131,21 @@ _NO_TEXT = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF", b"PK\x03\x04", b"\xd0\xcf\x11\
 def _read_format(
     format: str, path: Path, findings: Findings, sheet: str, header: Header
 ) -> Table | None:
-    file, content = str(path), _content(path)
+    file = str(path)
     if format == "xlsx":
-        rows = read_sheet(content, sheet, file)
+        rows = read_sheet(_content(path), sheet, file)
         return _grid_table(rows, file, findings, header, pad=True, sheet=sheet)
     if format == "parquet":
-        columns, n_rows = read_parquet(content, file)
+        columns, n_rows = read_parquet(_content(path), file)
         return _as_table(flat_table(columns, range(2, n_rows + 2), file), file, findings)
-    if content.startswith(_NO_TEXT):
-        message = "holds no text: an image, a document or a workbook with another name?"
-        raise SetupError(Problem(message, file, None, "", "", ", ".join(SUFFIXES)))
-    text = _decode(content, file, findings)
-    del content  # of a million answers it fills memory
-    if format in ("json", "jsonl"):
-        raw = read_json(text, file, findings, is_lines=format == "jsonl")
-        return _as_table(raw, file, findings)
-    rows = read_delimited(text, "\t" if format == "tsv" else "", file)
-    return _grid_table(rows, file, findings, header)
+    is_json = format in ("json", "jsonl")
+    with _unpacked(path) as content:
+        text = _decoded(content, "\n" if is_json else "", file, findings)
+        if is_json:
+            raw = read_json(text, file, findings, is_lines=format == "jsonl")
+        else:
+            rows = read_delimited(text, "\t" if format == "tsv" else "", file)
+    return _as_table(raw, file, findings) if is_json else _grid_table(rows, file, findings, header)
 
 
 def sheets_of(path: Path) -> list[str]:
@@ -204,27 +205,52 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """The file's bytes, decompressed where they are gzip, whatever the file's name. Raises OSError
-    for a file that a few bytes could make endless."""
+    with _unpacked(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
+    """The file, decompressed where it is gzip, whatever its name. Raises OSError for a file that a
+    few bytes could make endless."""
     with open_bytes(path) as file:
         if file.peek(2)[:2] != b"\x1f\x8b":
-            return file.read()
-        n_packed, content = os.fstat(file.fileno()).st_size, bytearray()
+            yield file
+            return
+        n_packed = os.fstat(file.fileno()).st_size
         with gzip.GzipFile(fileobj=file) as unpacked:
-            for part in iter(partial(unpacked.read, 1 << 20), b""):
-                content += part
-                check_unpacked(len(content), n_packed)
-        return bytes(content)
+            while unpacked.read(_PART):
+                check_unpacked(unpacked.tell(), n_packed)
+            unpacked.seek(0)
+            yield unpacked
+
+
+def _decoded(
+    content: BufferedReader | gzip.GzipFile, newline: str, file: str, findings: Findings
+) -> TextIOBase:
+    """The text, to be read line by line: that of a million answers would fill memory twice. Raises
+    SetupError where it is none."""
+    if content.read(8).startswith(_NO_TEXT):
+        message = "holds no text: an image, a document or a workbook with another name?"
+        raise SetupError(Problem(message, file, None, "", "", ", ".join(SUFFIXES)))
+    content.seek(0)
+    text = TextIOWrapper(content, "utf-8-sig", newline=newline)
+    try:
+        while text.read(_PART):
+            pass
+    except UnicodeDecodeError:
+        content.seek(0)
+        return StringIO(_decode(content.read(), file, findings), newline)
+    text.seek(0)
+    return text
 
 
 def _decode(content: bytes, file: str, findings: Findings) -> str:
-    """UTF-8 with or without a mark, UTF-16 with one, else Windows-1252. A line of bytes that are
-    no UTF-8 among lines that are comes out as surrogates. Raises SetupError for two encodings."""
+    """What is not all UTF-8: UTF-16 with a mark, else Windows-1252. A line of bytes that are no
+    UTF-8 among lines that are comes out as surrogates. Raises SetupError for two encodings."""
     if content.startswith(_UTF16):
         return content.decode("utf-16")
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
-    if is_utf8(text):
-        return text
     lines = text.split("\n")
     bad = [number for number, line in enumerate(lines, start=1) if not is_utf8(line)]
     if all(line.isascii() or not is_utf8(line) for line in lines):

@@ -26,7 +26,6 @@ from judgebench.stats.thresholds import (
 )
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
-from judgebench.studies.verdicts import scores
 
 PROBABILITY = "probability of a severe label"
 SEVERITY = "severity of the label"
@@ -115,7 +114,7 @@ def _signals(
         for m in metrics:
             severities = np.array([*m.severities, np.nan])  # the last: -1 is no label
             found[m.id] = {SEVERITY: severities[study.judged(judge, m)]}
-    score = scores(judge.verdicts, study.answers)
+    score = study.scores(judge)
     if not np.isnan(score).all():
         found = {metric: {SCORE: score, **own} for metric, own in found.items()}
     if members := _members(judge, study.judges):

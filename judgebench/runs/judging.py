@@ -222,7 +222,7 @@ def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
                 f"{judge.name}: {verdicts.n_unused:,} verdicts of other settings, or on other "
                 "answers, are kept unused"
             )
-        first = verdicts.never_ended(rows).tolist()
+        first = verdicts.never_ended(rows)
         n_due = len(first) + len(verdicts.to_ask_again(rows, parse_retries))
         work.progress.start(judge.name, len(rows), len(rows) - n_due)
         if n_due:

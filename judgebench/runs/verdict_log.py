@@ -3,8 +3,8 @@
 A line ends with `crc`, the CRC-32 of the bytes before that key, which no change of a few bits
 leaves right.
 
-A million verdicts as objects would take gigabytes. `FiledVerdicts` keeps arrays of what a judge
-said of each answer, and reads a verdict again from its line when somebody asks for it.
+`FiledVerdicts` keeps arrays of what a judge said of each answer, and reads a verdict again from its
+line when somebody asks for it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from numpy.typing import NDArray
 
 from judgebench.errors import DiskFailed, Problem, SetupError
 from judgebench.files import disk_errors, drop_torn_line, read_object, to_line, whole_lines
-from judgebench.records import TRAINED_ON, Lookup, Showing, Status, Usage, Verdict, add_known
+from judgebench.records import Lookup, Showing, Status, Usage, Verdict, add_known
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import FloatArray
 from judgebench.studies.answers import IndexedAnswers
-from judgebench.studies.truth import Labels
-from judgebench.studies.verdicts import no_probabilities, shares, weighed
+from judgebench.studies.verdicts import CodedVerdicts
 
 Rows = NDArray[np.int64]
 
@@ -193,12 +191,9 @@ def signed(line: bytes) -> bytes:
 _RECORDS: Mapping[str, Callable[..., Any]] = {"shown": Showing, "transcript": Lookup}
 _DEFAULTS = tuple((f.name, f.default) for f in fields(Verdict))
 _COUNTS = tuple(f.name for f in fields(Usage))
-_TRAINED_ON = len(Status)  # the code of what a judge skipped because it learnt from it
-_SCORE = ""
-_CODES = {status: code for code, status in enumerate(Status)}
 
 
-class FiledVerdicts(Mapping[str, Verdict]):
+class FiledVerdicts(CodedVerdicts, Mapping[str, Verdict]):
     """The last verdict on each answer as it stands, by item_id, in the order of the answers.
 
     What was said of an older text, or under another signature, is left out and counted in
@@ -210,16 +205,9 @@ class FiledVerdicts(Mapping[str, Verdict]):
     def __init__(
         self, path: Path, signature: str, answers: IndexedAnswers, metrics: Sequence[Metric] = ()
     ) -> None:
-        self._path, self._signature, self._answers = path, signature, answers
-        self._offsets = np.full(len(answers), -1)  # of the lines; -1: no verdict
-        self._statuses = np.zeros(len(answers), np.int8)
-        # Codes of labels by metric. Whether the rubric knows a label is asked when it is counted,
-        # as an older line may be wrong without harm.
-        self._labels = {metric.id: np.full(len(answers), -1, np.int32) for metric in metrics}
-        self._texts: dict[str, int] = {}
-        # (answers, options) by metric, once a verdict has some; scores under no metric's name.
-        self._numbers: dict[str, FloatArray] = {}
-        self._options = {_SCORE: (_SCORE,), **{metric.id: weighed(metric) for metric in metrics}}
+        super().__init__(answers, metrics)
+        self._path, self._signature = path, signature
+        self._offsets = np.full(len(answers), -1)  # of the lines
         self.usage = Usage()
         self.cost: float | None = None
         self.models = Counter[str]()
@@ -246,89 +234,22 @@ class FiledVerdicts(Mapping[str, Verdict]):
             self.n_unused += 1
             return
         self._offsets[row] = offset
-        is_own = verdict.reason == TRAINED_ON
-        self._statuses[row] = _TRAINED_ON if is_own else _CODES[verdict.status]
-        for metric, codes in self._labels.items():
-            label = verdict.labels.get(metric)
-            codes[row] = -1 if label is None else self._texts.setdefault(label, len(self._texts))
-        given = {**(verdict.probabilities or {})}
-        if verdict.score is not None:
-            given[_SCORE] = {_SCORE: verdict.score}
-        for name in given.keys() - self._numbers.keys() & self._options.keys():
-            self._numbers[name] = np.full((len(self._answers), len(self._options[name])), np.nan)
-        for name, numbers in self._numbers.items():
-            known, options = given.get(name, {}), self._options[name]
-            numbers[row] = [known[o] for o in options] if known.keys() >= {*options} else np.nan
+        self.put(row, verdict)
 
     def never_ended(self, rows: Rows) -> Rows:
         """Those of `rows` that were never asked, or to which no reply ever came."""
-        has_failed = self._statuses[rows] == _CODES[Status.FAILED]
-        unended: Rows = rows[has_failed | (self._offsets[rows] < 0)]
+        unended: Rows = rows[self._is(Status.FAILED)[rows] | ~self._known[rows]]
         return unended
 
     def to_ask_again(self, rows: Rows, parse_retries: int) -> list[tuple[int, Verdict]]:
         """Those of `rows` whose last reply could not be read, with it, while retries are left."""
-        unread = rows[self._statuses[rows] == _CODES[Status.UNPARSED]]
+        unread = rows[self._is(Status.UNPARSED)[rows]]
         verdicts = ((row, self._read(row)) for row in unread.tolist())
         return [(row, last) for row, last in verdicts if last.attempt < parse_retries]
 
-    def label_indices(self, metric: Metric, answers: IndexedAnswers) -> Labels:
-        """The label index of each of these answers, -1 where there is none or the judge abstained.
-
-        Raises SetupError where a label is none of the metric's.
-        """
-        return self._coded(metric, answers, metric.index)
-
-    def label_sets(self, metric: Metric, answers: IndexedAnswers) -> Labels:
-        """Like `studies.verdicts.label_sets`."""
-        return self._coded(metric, answers, metric.set_of)
-
-    def _coded(
-        self, metric: Metric, answers: IndexedAnswers, code_of: Callable[[str], int]
-    ) -> Labels:
-        codes, texts = self._labels[metric.id], list(self._texts)
-        index = np.full(len(texts) + 1, -1)  # the last: -1 is no label
-        for code in np.unique(codes[codes >= 0]).tolist():
-            index[code] = code_of(texts[code])
-        return self._for(answers, index[codes], -1)
-
-    def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
-        """Like `studies.verdicts.label_probabilities`."""
-        if metric.id not in self._numbers:
-            return no_probabilities(metric, answers)
-        return shares(self._for(answers, self._numbers[metric.id], np.nan), metric)
-
-    def scores(self, answers: IndexedAnswers) -> FloatArray:
-        """Like `studies.verdicts.scores`."""
-        if _SCORE not in self._numbers:
-            return np.full(len(answers), np.nan)
-        return self._for(answers, self._numbers[_SCORE][:, 0], np.nan)
-
-    def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
-        """Like `studies.verdicts.was_asked`."""
-        return self._for(answers, self._offsets >= 0, False)
-
-    def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
-        """Like `studies.verdicts.trained_on`."""
-        return self._for(answers, self._statuses == _TRAINED_ON, False)
-
-    def _for(self, answers: IndexedAnswers, values: NDArray[Any], missing: float) -> NDArray[Any]:
-        """The values (answers here, …) of these answers, `missing` for those not here."""
-        if answers is self._answers:
-            return values
-        rows = np.array([self._answers.row(item_id) for item_id in answers.item_ids()], np.int64)
-        none = np.full((1, *values.shape[1:]), missing, values.dtype)
-        return np.concatenate([values, none])[rows]
-
-    def status_counts(self) -> Mapping[Status, int]:
-        """The number of verdicts of each status that occurs."""
-        codes = self._statuses[self._offsets >= 0].tolist()
-        statuses = [*Status, Status.SKIPPED]  # that of what a judge learnt from
-        return Counter(statuses[code] for code in codes)
-
     def __getitem__(self, item_id: str) -> Verdict:
         row = self._answers.row(item_id)
-        if row < 0 or self._offsets[row] < 0:
+        if row < 0 or not self._known[row]:
             raise KeyError(item_id)
         return self._read(row)
 
@@ -338,7 +259,7 @@ class FiledVerdicts(Mapping[str, Verdict]):
             return read_verdict(file.readline(), self._path)
 
     def __iter__(self) -> Iterator[str]:
-        return compress(self._answers.item_ids(), self._offsets >= 0)
+        return compress(self._answers.item_ids(), self._known)
 
     def __len__(self) -> int:
-        return int((self._offsets >= 0).sum())
+        return int(self._known.sum())

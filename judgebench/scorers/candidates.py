@@ -21,7 +21,6 @@ from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.studies.verdicts import scores
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate
     """The scorers of a run."""
     kinds: list[LaneKind] = ["control" if run.is_control else "judge" for run in runs]
     return [
-        Candidate(run.name, kind, scores(run.judged.verdicts, study.answers), run.better)
+        Candidate(run.name, kind, study.scores(run.judged), run.better)
         for run, kind in zip(runs, kinds, strict=True)
     ]
 
@@ -147,7 +146,7 @@ def _scored_by(about: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
     """(answers,), NaN where there is none."""
-    raw, labels = scores(judge.verdicts, study.answers), study.judged(judge, metric)
+    raw, labels = study.scores(judge), study.judged(judge, metric)
     if not np.isnan(raw).all():
         return raw
     severities = np.array(metric.severities, dtype=np.float64)

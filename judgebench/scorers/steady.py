@@ -29,7 +29,6 @@ from judgebench.stats.jackknife import (
 )
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import Study
-from judgebench.studies.verdicts import scores
 
 ANALYSIS, ANSWERS = "repeated", "answers"
 MOST_SYSTEMS = 20
@@ -166,7 +165,7 @@ def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
     ones, where each label has a probability; those of its labels, where it follows from a score."""
     for run in runs:
         is_ratio = run.about.get("scorer") in RATIO_SCALES
-        yield Scores(run.name, "", scores(run.judged.verdicts, study.answers), is_ratio)
+        yield Scores(run.name, "", study.scores(run.judged), is_ratio)
     for metric in study.rubric.metrics:
         for judge in study.judges if metric.kind == "ordinal" else ():
             if judge.kind != "control" and judge.judges(metric):

@@ -20,7 +20,7 @@ from judgebench.stress_tests.probes.altered import AlteredAnswer
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
-from judgebench.studies.verdicts import label_indices, was_asked
+from judgebench.studies.verdicts import coded
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
 NOT_MEASURED = Estimate(None, reason="not measured for this judge")
@@ -199,7 +199,7 @@ class Pairs:
 
     def both_asked(self, judge: JudgeVerdicts, items: Labels) -> NDArray[np.bool_]:
         """True where the judge was asked about the altered answer and its parent (items,)."""
-        asked = was_asked(judge.verdicts, self.texts)
+        asked = judge.coded(self.texts).was_asked(self.texts)
         return np.asarray(asked[self.parents[items]] & asked[self.altered[items]])
 
     def share(self, outcome: Labels, why_none: str) -> Estimate:
@@ -244,4 +244,5 @@ def pairs_of(study: Study, run: StressRun) -> Pairs:
 
 
 def _labels(texts: IndexedAnswers, rubric: Rubric, verdicts: Mapping[str, Verdict]) -> Labels:
-    return np.column_stack([label_indices(verdicts, m, texts) for m in rubric.metrics])
+    said = coded(verdicts, texts, rubric.metrics)
+    return np.column_stack([said.label_indices(m, texts) for m in rubric.metrics])

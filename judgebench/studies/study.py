@@ -26,14 +26,7 @@ from judgebench.studies.answers import (
 )
 from judgebench.studies.drawn import Drawn, drawn_of
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
-from judgebench.studies.verdicts import (
-    label_indices,
-    label_probabilities,
-    label_sets,
-    status_counts,
-    trained_on,
-    was_asked,
-)
+from judgebench.studies.verdicts import CodedVerdicts, coded, status_counts
 
 T = TypeVar("T")
 _FIRST_NAMED = (
@@ -62,19 +55,16 @@ class JudgeVerdicts:
     about: Mapping[str, Any] | None = None
     models: Mapping[str, int] = field(default_factory=dict)  # verdicts by who said to reply
 
-    def once(self, of: Callable[..., T], *about: Any) -> T:
-        """`of` these verdicts and what else it takes, computed once for the same objects; verdicts
-        in a file know it without going through all of them."""
-        if not isinstance(self.verdicts, dict):
-            return of(self.verdicts, *about)
-        key = (of, *map(id, about))
+    def coded(self, answers: IndexedAnswers, metrics: Sequence[Metric] = ()) -> CodedVerdicts:
+        """What these say of the answers, as arrays, made once for the same objects."""
+        about = answers, metrics
+        key = tuple(map(id, about))
         if key not in self._kept:
-            self._kept[key] = of(self.verdicts, *about), about
-        found: T = self._kept[key][0]
-        return found
+            self._kept[key] = coded(self.verdicts, *about), about
+        return self._kept[key][0]
 
     @cached_property
-    def _kept(self) -> dict[Any, Any]:
+    def _kept(self) -> dict[tuple[int, ...], tuple[CodedVerdicts, object]]:
         return {}
 
     @property
@@ -394,6 +384,14 @@ class Study:
         given = sum(int((one.ratings.values >= 0).sum()) for one in humans.values())
         return replace(self, answers=answers, humans=humans, n_labels=given)
 
+    def coded(self, judge: JudgeVerdicts) -> CodedVerdicts:
+        """What the judge says of each item, as arrays."""
+        return judge.coded(self.answers, self.rubric.metrics)
+
+    def scores(self, judge: JudgeVerdicts) -> FloatArray:
+        """The score that the judge gives each item (items,), NaN where it gives none."""
+        return self.coded(judge).scores(self.answers)
+
     def judged(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """The judge's label index of each item, -1 where there is none or it abstained.
 
@@ -402,21 +400,22 @@ class Study:
         """
         if judge.is_majority:
             return np.where(self.asked(judge, metric), self.humans[metric.id].most_common, -1)
-        return judge.once(label_indices, metric, self.answers)
+        return self.coded(judge).label_indices(metric, self.answers)
 
     def judged_sets(self, judge: JudgeVerdicts, metric: Metric) -> Labels:
         """All labels that the judge gives each item (items,) as `Metric.set_of`, -1 where there are
         none."""
         if judge.is_majority:
             return as_sets(self.judged(judge, metric)).astype(np.int64)
-        return judge.once(label_sets, metric, self.answers)
+        return self.coded(judge).label_sets(metric, self.answers)
 
     def asked(self, judge: JudgeVerdicts, metric: Metric | None = None) -> NDArray[np.bool_]:
         """True where the judge was asked about each item (items,), also where no label came; about
         that metric, where one is given. It is not where it learnt from the item."""
         if metric is None:
-            return judge.once(was_asked, self.answers) & ~judge.once(trained_on, self.answers)
-        return self.owed(judge, metric) & judge.once(was_asked, self.answers)
+            said = self.coded(judge)
+            return said.was_asked(self.answers) & ~said.trained_on(self.answers)
+        return self.owed(judge, metric) & self.coded(judge).was_asked(self.answers)
 
     def owed(self, judge: JudgeVerdicts, metric: Metric) -> NDArray[np.bool_]:
         """True for the items (items,) that a judge of the metric is to be asked about: all that it
@@ -426,7 +425,7 @@ class Study:
         ratings = self.humans[metric.id].ratings
         if judge.name in ratings.annotators:
             found[np.delete(np.arange(len(found)), ratings.rows)] = False
-        return found & ~judge.once(trained_on, self.answers)
+        return found & ~self.coded(judge).trained_on(self.answers)
 
     def n_asked(self, judge: JudgeVerdicts, metrics: Sequence[Metric] = ()) -> tuple[int, int]:
         """How many items the judge was asked about, and how many are owed, of any of the metrics;
@@ -442,7 +441,7 @@ class Study:
     def probabilities(self, judge: JudgeVerdicts, metric: Metric) -> FloatArray | None:
         """The judge's probability of each label (items, k), NaN in the rows that have none; None
         where it gave none at all."""
-        p = judge.once(label_probabilities, metric, self.answers)
+        p = self.coded(judge).label_probabilities(metric, self.answers)
         return None if np.isnan(p[:, 0]).all() else p
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from judgebench.errors import Problem
 from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, ratio
-from judgebench.studies.answers import IndexedAnswers, knows
+from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.truth import Labels
 
 # As words of a name, with or without a version behind them. What is also a first name or a surname
@@ -156,88 +155,126 @@ def shares(weighed: NDArray[np.floating[Any]], metric: Metric) -> FloatArray:
     return ratio(p, p.sum(axis=1, keepdims=True))
 
 
-def no_probabilities(metric: Metric, answers: IndexedAnswers) -> FloatArray:
-    """NaN (answers, k), for a judge that gave no probabilities."""
-    return np.full((len(answers), len(metric.labels)), np.nan)
+_TRAINED_ON = len(Status)  # the code of what a judge skipped because it learnt from it
+_SCORE = ""
+_STATUSES = [*Status, Status.SKIPPED]  # by their codes
 
 
-@knows("label_probabilities")
-def label_probabilities(
-    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
-) -> FloatArray:
-    """The probability of each label (answers, k), columns in the rubric's order of labels.
+class CodedVerdicts:
+    """What a judge said of each answer, as arrays: a million verdicts as objects would take
+    gigabytes. Labels and probabilities are those of the `metrics`."""
 
-    A row adds up to 1: where the judge may abstain, it holds each label's probability given that
-    a label is given. It is NaN throughout where the verdict has no probability for every option,
-    or where to abstain is the likeliest. Read from files they have the precision of float32.
-    """
-    found = np.full((len(answers), len(weighed(metric))), np.nan)
-    read = itemgetter(*weighed(metric))
-    for item_id, verdict in verdicts.items():
-        given = verdict.probabilities and verdict.probabilities.get(metric.id)
-        if given and given.keys() >= set(weighed(metric)) and (row := answers.row(item_id)) >= 0:
-            found[row] = read(given)
-    return shares(found, metric)
+    def __init__(self, answers: IndexedAnswers, metrics: Sequence[Metric]) -> None:
+        self._answers = answers
+        self._statuses = np.full(len(answers), -1, np.int8)  # their codes; -1: no verdict
+        # Codes of labels by metric. Whether the rubric knows a label is asked when it is counted,
+        # as an older line may be wrong without harm.
+        self._labels = {metric.id: np.full(len(answers), -1, np.int32) for metric in metrics}
+        self._texts: dict[str, int] = {}
+        # (answers, options) by metric, once a verdict has some; scores under no metric's name.
+        self._numbers: dict[str, FloatArray] = {}
+        self._options = {_SCORE: (_SCORE,), **{metric.id: weighed(metric) for metric in metrics}}
+
+    def put(self, row: int, verdict: Verdict) -> None:
+        """Keep what is said of the answer in that row, in place of what was said before."""
+        is_own = verdict.reason == TRAINED_ON
+        self._statuses[row] = _TRAINED_ON if is_own else _STATUSES.index(verdict.status)
+        for metric, codes in self._labels.items():
+            label = verdict.labels.get(metric)
+            codes[row] = -1 if label is None else self._texts.setdefault(label, len(self._texts))
+        given = {**(verdict.probabilities or {})}
+        if verdict.score is not None:
+            given[_SCORE] = {_SCORE: verdict.score}
+        for name in given.keys() - self._numbers.keys() & self._options.keys():
+            self._numbers[name] = np.full((len(self._answers), len(self._options[name])), np.nan)
+        for name, numbers in self._numbers.items():
+            known, options = given.get(name, {}), self._options[name]
+            numbers[row] = [known[o] for o in options] if known.keys() >= {*options} else np.nan
+
+    def label_indices(self, metric: Metric, answers: IndexedAnswers) -> Labels:
+        """The label index of each of these answers, -1 where there is none or the judge abstained.
+
+        Raises SetupError where a label is none of the metric's.
+        """
+        return self._coded(metric, answers, metric.index)
+
+    def label_sets(self, metric: Metric, answers: IndexedAnswers) -> Labels:
+        """The labels of each of these answers as a set, `Metric.set_of`; -1 where there is none or
+        the judge abstained.
+
+        Raises SetupError where a label is none of the metric's.
+        """
+        return self._coded(metric, answers, metric.set_of)
+
+    def _coded(
+        self, metric: Metric, answers: IndexedAnswers, code_of: Callable[[str], int]
+    ) -> Labels:
+        codes, texts = self._labels[metric.id], list(self._texts)
+        index = np.full(len(texts) + 1, -1)  # the last: -1 is no label
+        for code in np.unique(codes[codes >= 0]).tolist():
+            index[code] = code_of(texts[code])
+        return self._for(answers, index[codes], -1)
+
+    def label_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
+        """The probability of each label (answers, k), columns in the rubric's order of labels.
+
+        A row adds up to 1: where the judge may abstain, it holds each label's probability given
+        that a label is given. It is NaN throughout where the verdict has no probability for every
+        option, or where to abstain is the likeliest.
+        """
+        if metric.id not in self._numbers:
+            return np.full((len(answers), len(metric.labels)), np.nan)
+        return shares(self._for(answers, self._numbers[metric.id], np.nan), metric)
+
+    def scores(self, answers: IndexedAnswers) -> FloatArray:
+        """The score of each of these answers, NaN where there is none."""
+        if _SCORE not in self._numbers:
+            return np.full(len(answers), np.nan)
+        return self._for(answers, self._numbers[_SCORE][:, 0], np.nan)
+
+    def was_asked(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
+        """True where there is a verdict on each of these answers, also one without a label."""
+        return self._for(answers, self._known, False)
+
+    def trained_on(self, answers: IndexedAnswers) -> NDArray[np.bool_]:
+        """True where the judge skipped each of these answers because it learnt from it."""
+        return self._for(answers, self._statuses == _TRAINED_ON, False)
+
+    def status_counts(self) -> Mapping[Status, int]:
+        """The number of verdicts of each status that occurs."""
+        return Counter(_STATUSES[code] for code in self._statuses[self._known].tolist())
+
+    @property
+    def _known(self) -> NDArray[np.bool_]:
+        return self._statuses >= 0
+
+    def _is(self, status: Status) -> NDArray[np.bool_]:
+        return np.asarray(self._statuses == _STATUSES.index(status))
+
+    def _for(self, answers: IndexedAnswers, values: NDArray[Any], missing: float) -> NDArray[Any]:
+        """The values (answers here, …) of these answers, `missing` for those not here."""
+        if answers is self._answers:
+            return values
+        rows = np.array([self._answers.row(item_id) for item_id in answers.item_ids()], np.int64)
+        none = np.full((1, *values.shape[1:]), missing, values.dtype)
+        return np.concatenate([values, none])[rows]
 
 
-@knows("label_indices")
-def label_indices(
-    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers
-) -> Labels:
-    """The label index of each answer (answers,), -1 where there is none or the judge abstained.
-
-    Raises SetupError where a label does not belong to the metric.
-    """
-    return _coded(verdicts, metric, answers, metric.index)
-
-
-@knows("label_sets")
-def label_sets(verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers) -> Labels:
-    """The labels of each answer as a set (answers,), `Metric.set_of`; -1 where there is none or the
-    judge abstained.
-
-    Raises SetupError where a label does not belong to the metric.
-    """
-    return _coded(verdicts, metric, answers, metric.set_of)
-
-
-def _coded(
-    verdicts: Mapping[str, Verdict], metric: Metric, answers: IndexedAnswers,
-    code_of: Callable[[str], int],
-) -> Labels:  # fmt: skip
-    found = np.full(len(answers), -1, dtype=np.int64)
-    for item_id, verdict in verdicts.items():
-        label, row = verdict.labels.get(metric.id), answers.row(item_id)
-        if label is not None and row >= 0:
-            found[row] = code_of(label)
-    return found
-
-
-@knows("scores")
-def scores(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> FloatArray:
-    """The score of each answer (answers,), NaN where there is none."""
-    found = np.full(len(answers), np.nan)
-    for item_id, verdict in verdicts.items():
-        if verdict.score is not None and (row := answers.row(item_id)) >= 0:
-            found[row] = verdict.score
-    return found
-
-
-@knows("was_asked")
-def was_asked(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
-    """True where there is a verdict on each answer (answers,), also one without a label."""
-    found = np.zeros(len(answers), dtype=np.bool_)
-    found[[row for row in map(answers.row, verdicts) if row >= 0]] = True
-    return found
-
-
-@knows("trained_on")
-def trained_on(verdicts: Mapping[str, Verdict], answers: IndexedAnswers) -> NDArray[np.bool_]:
-    """True where the judge skipped each answer (answers,) because it learnt from it."""
-    return was_asked({k: v for k, v in verdicts.items() if v.reason == TRAINED_ON}, answers)
-
-
-@knows("status_counts")
 def status_counts(verdicts: Mapping[str, Verdict]) -> Mapping[Status, int]:
     """The number of verdicts of each status."""
+    if isinstance(verdicts, CodedVerdicts):
+        return verdicts.status_counts()
     return Counter(verdict.status for verdict in verdicts.values())
+
+
+def coded(
+    verdicts: Mapping[str, Verdict], answers: IndexedAnswers, metrics: Sequence[Metric] = ()
+) -> CodedVerdicts:
+    """Verdicts by item_id as arrays; unchanged where they are: those of a file."""
+    if isinstance(verdicts, CodedVerdicts):
+        return verdicts
+    made = CodedVerdicts(answers, metrics)
+    for item_id, verdict in verdicts.items():
+        if (row := answers.row(item_id)) >= 0:
+            made.put(row, verdict)
+    return made

@@ -19,7 +19,6 @@ from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.likelihood import NEVER, expected_occurrences, relaxed_cross_entropy
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, KeptScores, Scored, Scorer
-from judgebench.studies.verdicts import scores
 
 CHAIN = {"backend": "python:markov:backend"}
 ASKED = (Message("user", "a"),)
@@ -233,7 +232,7 @@ def test_a_run_scores_texts_and_does_so_once(tmp_path: Path) -> None:
     (run,) = jb.run(bench, tmp_path / "run").beside["scorers"].runs
     expected = [-sum(along(f"b{text}")) / len(text) / math.log(2) for text in TEXTS]
     study = jb.run(bench, tmp_path / "run")
-    assert scores(run.judged.verdicts, study.answers) == pytest.approx(expected)
+    assert study.scores(run.judged) == pytest.approx(expected)
     (kept,) = (tmp_path / "run").rglob("scorers/**/*.jsonl")
     assert len(kept.read_text().splitlines()) == len(TEXTS)
 

@@ -15,13 +15,7 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer, Status, Usage, Verdict, add_known
 from judgebench.runs.verdict_log import FiledVerdicts, verdict_line
 from judgebench.studies.answers import indexed
-from judgebench.studies.verdicts import (
-    label_indices,
-    label_probabilities,
-    label_sets,
-    replaced,
-    status_counts,
-)
+from judgebench.studies.verdicts import coded, replaced, status_counts
 
 ITEMS = answers(5)
 METRICS = (metric(), metric("nominal", "xyz", id="tone"))
@@ -97,11 +91,13 @@ def test_the_last_line_of_an_answer_as_it_stands_is_its_verdict(written) -> None
             assert repr(dict(part)) == repr({i: latest[i] for i in some.item_ids() if i in latest})
             assert status_counts(part) == Counter(v.status for v in part.values())
             for one in METRICS:
-                expected = label_indices(latest, one, some).tolist()
-                weights = label_probabilities(latest, one, some)
+                expected = coded(latest, some, [one]).label_indices(one, some).tolist()
+                weights = coded(latest, some, [one]).label_probabilities(one, some)
                 for verdicts in (found, part):
-                    assert label_indices(verdicts, one, some).tolist() == expected
-                    read = label_probabilities(verdicts, one, some)
+                    assert (
+                        coded(verdicts, some, [one]).label_indices(one, some).tolist() == expected
+                    )
+                    read = coded(verdicts, some, [one]).label_probabilities(one, some)
                     np.testing.assert_array_equal(read, weights)
 
 
@@ -118,10 +114,10 @@ def test_only_what_is_there_is_in_it(tmp_path: Path) -> None:
 def test_an_unknown_label_is_told_where_it_counts_and_only_there(tmp_path: Path) -> None:
     wrong, good = of(0, labels={"harm": "worse"}), of(0, labels={"harm": "c"})
     mended = filed(write(tmp_path / "mended.jsonl", [wrong, good]))
-    assert label_indices(mended, METRICS[0], indexed(ITEMS)).tolist() == [2, -1, -1, -1, -1]
+    assert mended.label_indices(METRICS[0], indexed(ITEMS)).tolist() == [2, -1, -1, -1, -1]
     broken = filed(write(tmp_path / "broken.jsonl", [good, wrong]))
     with pytest.raises(SetupError, match="is not a label of harm; found worse"):
-        label_indices(broken, METRICS[0], indexed(ITEMS))
+        broken.label_indices(METRICS[0], indexed(ITEMS))
 
 
 def test_several_labels_of_a_line_are_a_set(tmp_path: Path) -> None:
@@ -130,9 +126,11 @@ def test_several_labels_of_a_line_are_a_set(tmp_path: Path) -> None:
     given = [of(i, labels={"tone": x} if x else {}) for i, x in enumerate(said)]
     path = write(tmp_path / "v.jsonl", given)
     found = FiledVerdicts(path, "s", indexed(ITEMS), (one,))
-    assert label_sets(found, one, indexed(ITEMS)).tolist() == [5, 2, -1, -1, -1]
-    assert label_sets(dict(found), one, indexed(ITEMS[::-1])).tolist() == [-1, -1, -1, 2, 5]
-    assert label_indices(found, one, indexed(ITEMS)).tolist() == [2, 1, -1, -1, -1]
+    assert found.label_sets(one, indexed(ITEMS)).tolist() == [5, 2, -1, -1, -1]
+    assert coded(dict(found), indexed(ITEMS[::-1]), [one]).label_sets(
+        one, indexed(ITEMS[::-1])
+    ).tolist() == [-1, -1, -1, 2, 5]
+    assert found.label_indices(one, indexed(ITEMS)).tolist() == [2, 1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("labels", [["a"], "a", {"harm": ["a"]}, {"harm": {}}])
@@ -166,9 +164,13 @@ def test_probabilities_stand_in_the_rubrics_order_and_add_up_to_one(tmp_path: Pa
     said = [says({"harm": p}, i) for i, p in enumerate(given)]
     expected = [[4 / 7, 2 / 7, 1 / 7], *[[np.nan] * 3] * 4]
     for verdicts in (filed(write(tmp_path / "v.jsonl", said)), {v.item_id: v for v in said}):
-        found = label_probabilities(verdicts, METRICS[0], indexed(ITEMS))
+        found = coded(verdicts, indexed(ITEMS), METRICS).label_probabilities(
+            METRICS[0], indexed(ITEMS)
+        )
         np.testing.assert_allclose(found, expected)
-        assert np.isnan(label_probabilities(verdicts, METRICS[1], indexed(ITEMS))).all()
+        assert np.isnan(
+            coded(verdicts, indexed(ITEMS), METRICS).label_probabilities(METRICS[1], indexed(ITEMS))
+        ).all()
 
 
 def test_probabilities_where_several_labels_give_no_grade(tmp_path: Path) -> None:
@@ -183,15 +185,15 @@ def test_probabilities_where_several_labels_give_no_grade(tmp_path: Path) -> Non
     path = write(tmp_path / "v.jsonl", said)
     read = FiledVerdicts(path, "s", indexed(ITEMS), [two, METRICS[1]])
     for verdicts in (read, {v.item_id: v for v in said}):
-        found = label_probabilities(verdicts, two, indexed(ITEMS))
+        found = coded(verdicts, indexed(ITEMS), [two]).label_probabilities(two, indexed(ITEMS))
         np.testing.assert_allclose(found, [[0.75, 0.25, 0], *[[np.nan] * 3] * 4])
-        assert label_indices(verdicts, two, indexed(ITEMS))[3] == -1
+        assert coded(verdicts, indexed(ITEMS), [two]).label_indices(two, indexed(ITEMS))[3] == -1
 
 
 def test_a_later_verdict_without_probabilities_takes_the_earlier_ones_away(tmp_path: Path) -> None:
     weights = {"harm": {"a": 1.0, "b": 0.0, "c": 0.0, ABSTAIN: 0.0}}
     found = filed(write(tmp_path / "v.jsonl", [says(weights), says(weights, 1), says(None)]))
-    there = ~np.isnan(label_probabilities(found, METRICS[0], indexed(ITEMS)))
+    there = ~np.isnan(found.label_probabilities(METRICS[0], indexed(ITEMS)))
     assert there.all(axis=1).tolist() == [False, True, False, False, False]
 
 

@@ -14,7 +14,6 @@ from judgebench.records import Answer
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, Scorer
-from judgebench.studies.verdicts import scores
 
 pytestmark = pytest.mark.transformers
 torch = pytest.importorskip("torch", reason="needs the extra `semantic`")
@@ -180,4 +179,4 @@ def test_a_run_resumes_without_the_model(model, tmp_path, monkeypatch) -> None:
 
 def scores_of(study: jb.Study) -> np.ndarray:
     (scored,) = (one for one in study.beside["scorers"].runs if one.name == "learned")
-    return scores(scored.judged.verdicts, study.answers)
+    return study.scores(scored.judged)
