@@ -1297,12 +1297,15 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
 
 
 def _check_draws(draft: Draft) -> None:
-    """Raise Ask where a judge says different things of an item, and no column numbers its draws."""
+    """Raise Ask where a judge says different things of an item, and no column numbers its draws.
+    Where one does, a draw that stands twice is an error of its row."""
     key = (*draft.key, *draft.of("judge", "metric", "repeat", "first", "second", "criterion"))
     verdicts = draft.of("verdict", "reply")
     if draft.n_different(*key) < draft.n_different(*key, *verdicts):
         others = (c for c in draft.columns if c not in verdicts)
         fits = [c for c in others if not draft.repeats(*key, c)]
+        if draft.of("repeat") and not fits:
+            return
         raise Ask(
             draft.name,
             f"{_alike_rows(draft, key)}, and no column (`repeat`, `run`, `epoch`, `seed`) numbers "
@@ -1416,7 +1419,11 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
         judge = ""
     repeats = not judge and draft.repeats(*draft.key, *aside)
     able = draft.of("annotator", "system", "", "kept") if repeats else []
-    fits = [c for c in able if not draft.repeats(*draft.key, *aside, c)]
+    fits = [
+        c
+        for c in able
+        if not draft.repeats(*draft.key, *aside, c) and not {*draft.filled(c)} <= every
+    ]
     sure = [
         c
         for c in fits
@@ -1426,7 +1433,7 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
     ]
     if len(sure) == 1:
         judge = sure[0]
-    elif repeats and not draft.said.repeats:
+    elif repeats and not draft.said.repeats and (fits or not draft.of("repeat")):
         raise Ask(
             draft.name,
             "it has several rows about one item, and no column names the judge or numbers its "

@@ -139,6 +139,18 @@ def test_the_same_draw_twice_is_an_error() -> None:
         study(table)
 
 
+@pytest.mark.parametrize("again", ["Kind", "Rude"])
+def test_a_draw_that_stands_twice_is_named_with_its_row(again: str, tmp_path: Path) -> None:
+    """Where a column numbers the draws, nobody is asked which one does."""
+    labels().to_csv(tmp_path / "labels.csv", index=False)
+    twice = pd.DataFrame([("a", 0, again)], columns=["item_id", "seed", "tone"])
+    pd.concat([verdicts(), twice]).to_csv(tmp_path / "m.csv", index=False)
+    tables = [str(tmp_path / name) for name in ("labels.csv", "m.csv")]
+    decided = CliRunner().invoke(app, ["decide", *tables, "--order", "Kind < Curt < Rude"])
+    error = "m.csv:20: tone: 'm' said 'Kind' of 'a' on tone, draw 0, in row 2"
+    assert error in str(decided.exception)
+
+
 def test_a_bench_and_the_command_line_say_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
