@@ -38,7 +38,9 @@ def _written(chat: Body) -> Body:
     if body.pop("logprobs", False):
         body["include"] = ["message.output_text.logprobs"]
     if form := body.pop("response_format", None):
-        body["text"] = {"format": {"type": form["type"], **form.get("json_schema", {})}}
+        written = {"type": form["type"], **form.get("json_schema", {})}
+        more = body.get("text")  # a `verbosity`
+        body["text"] = {**(more if isinstance(more, dict) else {}), "format": written}
     return body
 
 

@@ -45,8 +45,11 @@ EXTRA_BODY, SEND = "settings.extra_body", "settings.thinking.send"
 # is `settings.extra_body`.
 PLACES = {
     "model": "backend",
-    "messages": "prompt",
+    # The prompt and what it asks, in the words of all protocols.
+    **dict.fromkeys(("messages", "input", "instructions", "prompt", "state"), "prompt"),
+    "questions": "rubric",
     **{name: f"decoding.{name}" for name in ("temperature", "top_p", "seed", "max_tokens")},
+    "max_output_tokens": "decoding.max_tokens",
     "max_completion_tokens": "settings.max_tokens_as",
     **dict.fromkeys(("response_format", "tools", "tool_choice"), "settings.structured"),
     **dict.fromkeys(("logprobs", "top_logprobs"), "probabilities"),
@@ -69,7 +72,11 @@ def _settled_by(allowed: str, body: Body) -> Body:
     for name in body:
         if (place := place_of(name) or EXTRA_BODY) != allowed:
             raise ValueError(f"{name!r} is settled by {place}")
-    if Secrets().stands_in(json.dumps(body)):
+    try:
+        text = json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("must hold what JSON can (a date or `.nan` in quotes)") from None
+    if Secrets().stands_in(text) or _KEY_BY_NAME.search(text):
         raise ValueError("must hold no key: `headers` take one from a variable")
     return body
 
@@ -152,8 +159,8 @@ class BackendSettings(BaseModel):
                 raise ValueError(f"{name} is set by judgebench (a key: by `api_key_env`)")
             if any(not NAMED_LIKE_A_KEY.search(variable) for variable in variables):
                 raise ValueError(f"{name} takes variables that are named as a key is, as API_KEY")
-            is_key = NAMED_LIKE_A_KEY.search(name.replace("-", "_")) and not variables
-            if is_key or Secrets().stands_in(value):
+            is_login = _LOGINS.search(name) or NAMED_LIKE_A_KEY.search(name.replace("-", "_"))
+            if (is_login and not variables) or Secrets().stands_in(value):
                 raise ValueError(f"{name} must name the variable that holds the key: ${{API_KEY}}")
         return headers
 
@@ -259,4 +266,6 @@ def proxy_of(url: str) -> str | None:
 
 _OF_THINKING = re.compile(r"reason|think|effort|^chat_template_kwargs$|^output_config$")
 _OWN_HEADERS = re.compile("authorization|content-type|content-length|host", re.IGNORECASE)
+_LOGINS = re.compile("authorization|cookie", re.IGNORECASE)
+_KEY_BY_NAME = re.compile(r'(?:api[-_]?key|secret|password|access[-_]?token)": "', re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,40}")

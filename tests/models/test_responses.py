@@ -73,6 +73,13 @@ def test_json_is_asked_for_as_the_settings_say(form: Any, sent: object) -> None:
     assert body.get("text") == (sent and {"format": sent})
 
 
+def test_what_else_stands_beside_the_form_of_the_text_is_sent() -> None:
+    more = {"text": {"verbosity": "low"}}
+    _, body = reply_to(raw(response(message(text("{}")))), extra_body=more)
+    assert body["text"]["verbosity"] == "low"
+    assert body["text"]["format"]["schema"] == SCHEMA
+
+
 def test_a_tool_is_no_way_to_ask_for_json_here() -> None:
     missing = status(400, "Missing required parameter: 'tools[0].name'.")
     with pytest.raises(SetupError, match=r"settings: \{structured: "):

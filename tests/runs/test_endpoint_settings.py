@@ -1,7 +1,9 @@
 """The settings that an endpoint needs, from a judge's file to what the endpoint gets."""
 
 import json
+import math
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,15 @@ def test_a_header_whose_variable_is_not_set_is_told_by_check(call: Any, tmp_path
         ({"extra_body": {"stream": True}}, "'stream' is settled by judgebench"),
         ({"extra_body": {"reasoning_effort": "low"}}, "is settled by settings.thinking.send"),
         ({"extra_body": {"user": "sk-0123456789abcdef0123"}}, "must hold no key"),
+        ({"extra_body": {"provider": {"api_key": KEY}}}, "must hold no key"),
+        ({"headers": {"Cookie": f"session={KEY}"}}, "Cookie must name the variable"),
+        ({"headers": {"Proxy-Authorization": KEY}}, "Proxy-Authorization must name the variable"),
+        ({"extra_body": {"input": "Say yes."}}, "'input' is settled by prompt"),
+        ({"extra_body": {"state": "Say yes."}}, "'state' is settled by prompt"),
+        ({"extra_body": {"questions": []}}, "'questions' is settled by rubric"),
+        ({"extra_body": {"max_output_tokens": 9}}, "is settled by decoding.max_tokens"),
+        ({"extra_body": {"since": date(2026, 11, 29)}}, "must hold what JSON can"),
+        ({"extra_body": {"bias": {"x": math.nan}}}, "must hold what JSON can"),
     ],
 )
 def test_what_is_settled_elsewhere_or_holds_a_key_is_refused(
