@@ -1433,7 +1433,7 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
     ]
     if len(sure) == 1:
         judge = sure[0]
-    elif fits and not draft.said.repeats:
+    elif repeats and not draft.said.repeats and (fits or not draft.of("repeat")):
         raise Ask(
             draft.name,
             "it has several rows about one item, and no column names the judge or numbers its "
