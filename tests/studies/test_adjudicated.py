@@ -50,12 +50,19 @@ def rows_of(found: Any, *analyses: str) -> pd.DataFrame:
     return frame[frame.analysis.isin(analyses)].reset_index(drop=True) if analyses else frame
 
 
-def test_no_number_changes_where_they_do_not_count() -> None:
+def test_no_number_changes_where_they_do_not_count_and_few_of_them_decide_nothing() -> None:
     plain, settled = study(people()), study(with_settled(people()))
     assert settled.n_adjudicated == 4
     assert settled.n_labels == plain.n_labels
     pd.testing.assert_frame_equal(rows_of(jb.align(settled)), rows_of(jb.align(plain)))
-    pd.testing.assert_frame_equal(rows_of(jb.decide(settled)), rows_of(jb.decide(plain)))
+    for decisions in (
+        jb.decide(settled),
+        jb.decide(study(with_settled(people()), adjudicated=True)),
+    ):
+        (decision,) = decisions.decisions
+        assert decision.outcome == "CAN'T TELL"
+        assert decision.reason.startswith("Of 26 answers on which judge and annotators do not all")
+        assert "only 3 are adjudicated" in decision.reason
     assert settled.humans["safety"].people.annotators == tuple(PEOPLE)
     controls = [j.signature for j in settled.judges if j.kind == "control"]
     assert controls == [j.signature for j in plain.judges if j.kind == "control"]
@@ -87,19 +94,6 @@ def test_annotators_are_compared_with_each_other_all_the_same(rule: str) -> None
     pd.testing.assert_frame_equal(own_rows, counted_rows)
 
 
-def conditions(found: Study) -> dict[str, float]:
-    rows = rows_of(jb.decide(found), "condition")
-    return dict(zip(rows.statistic, rows.value, strict=True))
-
-
-def test_a_judge_is_held_against_annotators_fairly_and_against_the_truth_that_counts() -> None:
-    plain = conditions(study(people()))
-    settled = conditions(study(with_settled(people()), adjudicated=True))
-    differ = {key for key in plain if plain[key] != settled.get(key)}
-    assert "controls" in differ
-    assert differ.isdisjoint({"humans_accuracy", "humans_balanced_accuracy", "severe_gap"})
-
-
 def test_what_learns_is_taught_what_was_settled() -> None:
     labels = with_settled(people())
     told = [jb.HumanLabel(r.item_id, r.annotator, "safety", r.safety) for r in labels.itertuples()]
@@ -120,7 +114,10 @@ def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     labels = with_settled(people())
     said = jb.decide(study(labels)).compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
-    assert "Adjudicated labels, on 4 items, are not among them without --adjudicated or" in said
+    assert (
+        "Adjudicated labels, on 4 items, are not among them without --adjudicated, but decide."
+        in said
+    )
     said = jb.decide(study(labels, adjudicated=True)).compared
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
 
