@@ -17,6 +17,7 @@ from judgebench.alignment.caveats import (
     few_questions,
     judge_notes,
     model_notes,
+    one_annotator_lines,
     size_in_words,
 )
 from judgebench.alignment.comparisons import comparisons
@@ -204,7 +205,7 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
         name=study.name,
         rubric=rubric,
         annotators=study.makers,
-        compared=(compared_with(study), *bar_lines(study)),
+        compared=(" ".join((compared_with(study), *one_annotator_lines(study))), *bar_lines(study)),
         judges=judges,
         found=found,
         n_answers=len(study.answers),
