@@ -186,8 +186,8 @@ class Humans:
 
     def out_of_bar(self, kind: BarKind = "typical") -> tuple[str, ...]:
         """The makers of the truth who gave labels and are not in that bar."""
-        has_labels = (self.made.values >= 0).any(axis=0)
-        names = self.in_bar(kind) if has_labels.any() else self.makers
+        has_labels = np.any(self.made.values >= 0, axis=0).tolist()
+        names = self.in_bar(kind) if any(has_labels) else self.makers
         labelled = zip(self.makers, has_labels, strict=True)
         return tuple(a for a, has_label in labelled if has_label and a not in names)
 
