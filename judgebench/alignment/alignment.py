@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.alignment.against_truth import confusion, coverage, scores
 from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
@@ -17,6 +17,7 @@ from judgebench.alignment.caveats import (
     few_questions,
     judge_notes,
     model_notes,
+    one_annotator_lines,
     size_in_words,
 )
 from judgebench.alignment.comparisons import comparisons
@@ -106,10 +107,10 @@ class Alignment(Shown):
         """Every number of the alignment."""
         return self.found
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self, failures: Literal["left_out", "all"] = "left_out") -> pd.DataFrame:
         """One row for each number; none for a statistic that needs an order of labels where these
         have none."""
-        frame = super().to_frame()
+        frame = super().to_frame(failures)
         return frame[frame.reason != NOMINAL].reset_index(drop=True)
 
     def table(self) -> pd.DataFrame:
@@ -204,7 +205,7 @@ def align(study: Study, progress: Progress = SILENT) -> Alignment:
         name=study.name,
         rubric=rubric,
         annotators=study.makers,
-        compared=(compared_with(study), *bar_lines(study)),
+        compared=(" ".join((compared_with(study), *one_annotator_lines(study))), *bar_lines(study)),
         judges=judges,
         found=found,
         n_answers=len(study.answers),

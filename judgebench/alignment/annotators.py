@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judgebench.alignment.against_truth import score_of
+from judgebench.alignment.caveats import without
 from judgebench.alignment.statistics import (
     AC,
     AC_MEANING,
@@ -193,7 +194,7 @@ def ceiling(
     Where these tie, an item is left out: the others of three tie far more often than the three who
     make the truth of a judge, and to settle it would make one of two careful people wrong.
 
-    `all` are those in the bar; who is clearly worse than the others is not.
+    `all` are those in the bar; who is clearly worse than the others is not, and the method says so.
     """
     humans = study.humans[metric.id]
     if study.config.rule == "each":
@@ -204,7 +205,9 @@ def ceiling(
     counts = {a: _against_others(study, metric, a) for a in humans.ratings.annotators}
     if makers := [counts[a] for a in humans.in_bar()]:
         pooled, missing = np.sum([c for c, _ in makers], axis=0), sum(m for _, m in makers)
-        yield from _ceiling_scores(study, "all", metric, pooled, missing, statistics)
+        for row in _ceiling_scores(study, "all", metric, pooled, missing, statistics):
+            method = "; ".join(filter(None, (without(humans), row.estimate.method)))
+            yield replace(row, estimate=replace(row.estimate, method=method))
     for annotator, (own, missing) in counts.items():
         if not is_slot(annotator):
             yield from _ceiling_scores(study, annotator, metric, own, missing, statistics)

@@ -78,6 +78,20 @@ def compared_with(study: Study) -> str:
     return " ".join(filter(None, (f"{said}.", reference_labels(study))))
 
 
+def one_annotator_lines(study: Study) -> Iterator[str]:
+    """Name whom the row of one annotator leaves out, a sentence for metrics of which the same
+    holds."""
+    yield from _by_line(study, "One annotator", without)
+
+
+def without(humans: Humans) -> str:
+    """`without kim, who is out of the bar`; empty where every annotator counts."""
+    names = () if humans.config.rule == "each" else humans.out_of_bar()
+    shown = names if len(names) <= _MOST else (*names[:_MOST], f"{len(names) - _MOST} more")
+    verb = "is" if len(names) == 1 else "are"
+    return f"without {listed(shown)}, who {verb} out of the bar" if names else ""
+
+
 def reference_labels(study: Study) -> str:
     """Say who makes the reference labels by which rule; where metrics have several rules, each is
     followed by the metrics that it holds for; and whose label is made of several draws. Empty where
@@ -211,19 +225,16 @@ def _items_in_common(humans: Humans) -> str:
 
 
 def _line(humans: Humans, kind: BarKind) -> str:
-    rated = [bool((given >= 0).any()) for given in humans.made.values.T]
-    if not any(rated):
+    if not (humans.made.values >= 0).any():
         return ""
     if humans.has_places:
         return "all annotators alike; places in a list are nobody in particular"
     bar, names = humans.bar(kind), humans.in_bar(kind)
     shown = names if len(names) <= _MOST else (*names[:_MOST], f"{len(names) - _MOST} more")
     line = listed(shown) + _BARS[kind]
-    labelled = (a for a, any_label in zip(humans.makers, rated, strict=True) if any_label)
-    left_out = [a for a in labelled if a not in names]
     if len(names) == 2:
         line += "; with only two annotators, the judge must match both"
-    for who in left_out:
+    for who in humans.out_of_bar(kind):
         points = -100 * bar.gap.value[humans.makers.index(who)]
         line += f"; {who} is left out of the bar (agrees {points:.0f} points less with the others)"
     return line

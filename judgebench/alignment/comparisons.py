@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import truths
+from judgebench.alignment.differences import corrected
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.means import clustered_mean
-from judgebench.stats.paired import holm, mcnemar_clustered
+from judgebench.stats.paired import SIGNS_FLIPPED, mcnemar_clustered
 from judgebench.studies.study import JudgeVerdicts, Study
 
 NO_SHARED_TRUTH = "no item has a reference label and a label of both"
@@ -64,17 +65,17 @@ def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
     real = [judge.name for judge in study.real_judges]
     controls = [judge.name for judge in study.controls]
     pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
-    found = [_comparison(study, right, *pair) for pair in pairs]
-    corrected = holm([p for _, p in found])
-    for (first, second), (difference, raw), p_holm in zip(pairs, found, corrected, strict=True):
-        key = {"who": second}
-        yield Row("comparison", "accuracy_difference", difference, first, metric.id, key)
-        for statistic, p in (("permutation_p", raw), ("p_holm", p_holm)):
-            estimate = Estimate(p, n=difference.n, n_missing=difference.n_missing)
-            if p is None:
-                reason = NEVER_APART if difference.value is not None else difference.reason
-                estimate = replace(estimate, reason=reason or NO_REASON)
-            yield Row("comparison", statistic, estimate, first, metric.id, key)
+    rows = []
+    for first, second in pairs:
+        difference, p = _comparison(study, right, first, second)
+        tested = replace(difference, value=p, low=None, high=None, method=SIGNS_FLIPPED, reason="")
+        if p is None:
+            reason = NEVER_APART if difference.value is not None else difference.reason
+            tested = replace(tested, reason=reason or NO_REASON)
+        estimates = {"accuracy_difference": difference, "permutation_p": tested}
+        for statistic, estimate in estimates.items():
+            rows.append(Row("comparison", statistic, estimate, first, metric.id, {"who": second}))
+    yield from (*rows, *corrected(rows, ("metric",)))
 
 
 def _comparison(

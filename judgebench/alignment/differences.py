@@ -18,8 +18,9 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import confusion_by_cluster, fill_failures, recall
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
-from judgebench.stats.paired import difference_of, holm, mcnemar_clustered
+from judgebench.stats.paired import SIGNS_FLIPPED, difference_of, holm, mcnemar_clustered
 from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.words import counted
 
 TESTED = ("accuracy", "severe_recall")
 NEVER_APART = "on no question is one of them right more often than the other"
@@ -106,15 +107,21 @@ def share_tests(metric: Metric, both: Both) -> Iterator[tuple[str, Estimate]]:
         apart = (two - one)[used]
         p, missing = mcnemar_clustered(apart, both.clusters[used]), int(np.isnan(apart).sum())
         reason = "" if p is not None else NEVER_APART
-        yield statistic, Estimate(p, n=len(apart) - missing, n_missing=missing, reason=reason)
+        n = len(apart) - missing
+        yield statistic, Estimate(p, None, None, SIGNS_FLIPPED, n, missing, reason)
 
 
 def corrected(rows: Sequence[Row], family: Sequence[str]) -> Iterator[Row]:
-    """Holm's correction of the permutation tests among the rows, over those with the same values of
-    the keys `family`."""
+    """Holm's correction of the p values among the rows, over those with the same values of the keys
+    `family`; the method names these, and how many tests there are."""
     families: dict[tuple[str, ...], list[Row]] = {}
-    for row in (row for row in rows if row.analysis == "test"):
+    for row in (row for row in rows if row.statistic in ("p", "permutation_p")):
         families.setdefault(tuple(row[key] for key in family), []).append(row)
-    for tests in families.values():
-        for row, p in zip(tests, holm([row.estimate.value for row in tests]), strict=True):
-            yield replace(row, statistic="p_holm", estimate=replace(row.estimate, value=p))
+    for values, tests in families.items():
+        p_values = [row.estimate.value for row in tests]
+        n_tests = counted(sum(p is not None for p in p_values), "test")
+        which = ", ".join(f"{key} {x}" for key, x in zip(family, values, strict=True) if x)
+        for row, p in zip(tests, holm(p_values), strict=True):
+            method = f"Holm's correction over {n_tests} ({which}); {row.estimate.method}"
+            estimate = replace(row.estimate, value=p, method=method)
+            yield replace(row, statistic="p_holm", estimate=estimate)

@@ -44,8 +44,9 @@ from judgebench.runs.verdict_log import FiledVerdicts, verdict_path
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.jackknife import FEW_CLUSTERS, LEVEL, ClusterCounts, clustered_estimate
 from judgebench.stats.means import Kind, mean_of, means, sums_by_cluster
-from judgebench.stats.paired import holm, p_of_differences, with_trainings
+from judgebench.stats.paired import OVER_TRAININGS, holm, p_of_differences, with_trainings
 from judgebench.stats.ranks import (
+    FRIEDMAN,
     friedman,
     groups,
     levels,
@@ -377,17 +378,18 @@ def _ranking(table: Complete, level: float, unscored: str) -> Iterator[_Group]:
     )
     for distance in range(1, len(order)):  # neighbours first
         for i, j in zip(order, order[distance:], strict=False):
-            found_p = Estimate(None if unsure else float(p[i, j]), n=table.n, reason=unsure)
+            p_value = None if unsure else float(p[i, j])
+            found_p = Estimate(p_value, method=OVER_TRAININGS, n=table.n, reason=unsure)
             yield "above", {"system": names[i], "other": names[j]}, {"p": found_p}
 
 
 def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Estimate) -> _Group:
     """Friedman's test, and means over systems."""
     tested = {
-        name: Estimate(value, n=table.n, n_missing=table.n_missing, reason=test.reason)
-        for name, value in (
-            ("chi_square", test.chi_square), ("p", test.p),
-            ("critical_difference", test.critical_difference),
+        name: Estimate(value, None, None, method, table.n, table.n_missing, test.reason)
+        for name, value, method in (
+            ("chi_square", test.chi_square, FRIEDMAN), ("p", test.p, FRIEDMAN),
+            ("critical_difference", test.critical_difference, "Nemenyi's, of all pairs"),
         )
     }  # fmt: skip
     return "ranking", {}, {**tested, "controls_below": controls_below, "average": average}

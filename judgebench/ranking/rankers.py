@@ -36,7 +36,7 @@ from judgebench.results.shown import Shown
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
 from judgebench.stats.jackknife import LEVEL, OF_CORRELATION, SHARE, Bounds
 from judgebench.stats.means import Kind, clustered_mean
-from judgebench.stats.paired import left_out, p_of_mean, with_trainings
+from judgebench.stats.paired import OVER_TRAININGS, left_out, p_of_mean, with_trainings
 from judgebench.stats.ranks import JUMPS, places, spearman, tau_b, top_match
 
 SystemKind = Literal["gold", "model", "control"]
@@ -410,4 +410,4 @@ def _mean(
         return found, Estimate(None, n=found.n, reason=ONCE if found.n else NO_COMMON)
     trained = left_out(mean_of_defined(np.array([each(*values) for values in both.less])))
     p = p_of_mean(x, Clusters.of(both.clusters.tolist()), trained)
-    return with_trainings(found, trained, bounds), Estimate(p, n=found.n)
+    return with_trainings(found, trained, bounds), Estimate(p, method=OVER_TRAININGS, n=found.n)

@@ -36,7 +36,7 @@ from judgebench.results.tables import Cell, Look, Table
 from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.jackknife import LEVEL, clustered_estimate
-from judgebench.stats.ranks import friedman
+from judgebench.stats.ranks import FRIEDMAN, friedman
 from judgebench.words import counted, listed, wrapped
 
 _MEDALS = ("🥇", "🥈", "🥉")
@@ -466,7 +466,8 @@ def _friedman(ranks: HumanRanks, task: str) -> tuple[dict[str, Estimate], list[f
     else:
         reason = "a test statistic has no interval"
     values = (found.chi_square, found.p) if found and found.p is not None else (None, None)
-    tested = [Estimate(value, n=n, reason=reason) for value in values]
+    method = FRIEDMAN if values[0] is not None else ""
+    tested = [Estimate(value, method=method, n=n, reason=reason) for value in values]
     mean_ranks: list[float] = whole.mean(axis=0).tolist() if n else []
     return dict(zip(("chi_square", "p"), tested, strict=True)), mean_ranks
 

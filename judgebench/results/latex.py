@@ -1,5 +1,5 @@
 r"""The tables as LaTeX that pastes into a paper: `main.tex` with those that a paper prints, each as
-wide as one column of two, or as the page where it has to be, and in need of booktabs alone;
+wide as a column of the paper, or as its page where it has to be, and in need of booktabs alone;
 `appendix.tex` with all others.
 
 Those of the appendix are longtables, cut into blocks of columns that fit the text width of a plain
@@ -73,8 +73,8 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
     the sentences and the tables of every block."""
     files: dict[str, str] = {}
     if paper := [table for part in parts for table in part.paper if table.rows]:
-        pages = (page for table in paper for page in _pages(table))
-        files["main.tex"] = "\n".join([_HEAD.format("booktabs"), *pages])
+        floats = (one for table in paper for one in _floats(table))
+        files["main.tex"] = "\n".join([_HEAD.format("booktabs"), _FLOAT, *floats])
     appendix = [_HEAD.format("booktabs,longtable"), _ONE_COLUMN]
     for block in blocks_of(parts):
         appendix += [_said(block)] if block.text else []
@@ -208,92 +208,65 @@ def _breakable(text: str) -> str:
 
 # --- the tables for a paper -------------------------------------------------------------------
 
-_COLUMN = 224  # points: the narrowest column of article, IEEEtran and acmart is 229 wide
-_TEXT = 340  # points: the text of an article in one column is 345 wide
+# LaTeX measures the rows: with whole names, and without any. Where they are wider than a column,
+# names break into two lines; where these do not fit either, the table is as wide as the page.
+# `table*` is `table` in a paper of one column.
+_FLOAT = r"""\providecommand\judgebenchtable[5]{% caption; value columns; rows; longest word; note
+  \begingroup\scriptsize\setlength\tabcolsep{2pt}%
+  \def\jbrows##1##2##3{\begin{##1}##2{@{\extracolsep{\fill}}##3#2@{}}#3\end{##1}}%
+  \sbox0{\jbrows{tabular}{}{l}}\edef\jbwhole{\the\wd0}%
+  \sbox0{\jbrows{tabular}{}{p{3000pt}}}\edef\jbvalues{\the\dimexpr\wd0-3000pt}%
+  \sbox0{#4}\dimen0=\dimexpr(\jbwhole-\jbvalues)/2+8pt\relax
+  \ifdim\dimen0<\wd0 \dimen0=\wd0 \fi \dimen2=\dimexpr\dimen0+\jbvalues\relax
+  \def\jbfloat{table}%
+  \ifdim\jbwhole>\columnwidth \ifdim\dimen2>\columnwidth \def\jbfloat{table*}\fi\fi
+  \begin{\jbfloat}\centering
+  \setlength\abovecaptionskip{0pt}\setlength\belowcaptionskip{5pt}#1
+  \scriptsize\setlength\tabcolsep{2pt}%
+  \ifdim\jbwhole>\linewidth
+    \jbrows{tabular*}{{\linewidth}}{p{\dimexpr\linewidth-\jbvalues\relax}}%
+  \else \jbrows{tabular*}{{\linewidth}}{l}\fi
+  \par\smallskip\parbox{\linewidth}{\raggedright #5\par}
+  \end{\jbfloat}\endgroup}
+"""
 _SHORT_NAME = 10  # characters of a heading that is not broken inside a name
-_BETWEEN, _MOST_BETWEEN = 4, 10  # points between two columns
-_LEAST_NOTE = 200  # points of the sentences under a table
-_LEAST_STUB, _MOST_PAPER_STUB = 40, 110
-# Above a table, where article leaves no space between a caption and what is under it.
-_CAPTION = "\\setlength{\\abovecaptionskip}{0pt}\\setlength{\\belowcaptionskip}{5pt}\n"
+_LONG_NAME = 30  # characters of a name that takes two lines where the table is narrow
 _IN_THE_APPENDIX = "; the appendix says what each number rests on"
 _PAGE = 48  # lines; the others stand in a table after it
 
 
-def _pages(table: Table) -> Iterator[str]:
-    """The table in the width of one column of a paper, else of its page: a tabular for as many
-    columns as fit, and a float for as many lines as fit a page."""
-    parts, stub = _columns_that_fit(table, _COLUMN)
-    wide = len(parts) > 1  # `table*` is `table` in a paper of one column
-    room, float_ = (_TEXT, "table*") if wide else (_COLUMN, "table")
-    parts, stub = _columns_that_fit(table, room) if wide else (parts, stub)
-    said = [*table.notes, *rests_on(table, _IN_THE_APPENDIX)]
-    notes = " ".join(map(escape, said))
-    title, again = escape(table.title), ""
-    for part in parts:
-        used, gaps = stub + _values_width(part), len(part.columns) - part.stubs
-        apart = min(_MOST_BETWEEN, _BETWEEN + (room - used) / gaps)
-        under = max(_LEAST_NOTE, used + gaps * (apart - _BETWEEN))
-        for lines in _paper_pages(part, stub):
-            caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
-            yield (
-                f"\\begin{{{float_}}}\n\\centering\n{_CAPTION}{again or caption}\n\\scriptsize"
-                f"\\setlength{{\\tabcolsep}}{{{apart / 2:.3g}pt}}\n"
-                f"{_tabular(part, lines, stub)}"
-                f"\\par\\smallskip\\parbox{{{under:.0f}pt}}{{\\raggedright {notes}}}\n"
-                f"\\end{{{float_}}}\n"
-            )
-            again = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title} (continued).}}"
+def _floats(table: Table) -> Iterator[str]:
+    """The table as a float for as many rows as fit a page."""
+    first = table.stubs - 1
+    columns = list(zip(*table.rows, strict=True))
+    sides = "".join("r" if all(map(_is_number, c)) else "l" for c in columns[table.stubs :])
+    names = [escape(table.columns[first]), *map(_stacked, table.columns[table.stubs :])]
+    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
+    pieces = (piece for cell in columns[first] for piece in _pieces_of(cell.value, 0))
+    longest = escape(max(pieces, key=len, default=""))
+    notes = " ".join(map(escape, [*table.notes, *rests_on(table, _IN_THE_APPENDIX)]))
+    title = escape(table.title)
+    caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
+    for lines in _paper_pages(table):
+        body = "".join(f"{line} \\tabularnewline\n" for line in lines)
+        rows = f"%\n{head}{body}\\bottomrule\n"
+        yield f"\\judgebenchtable{{{caption}}}{{{sides}}}{{{rows}}}{{{longest}}}{{{notes}}}\n"
+        caption = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title} (continued).}}"
 
 
-def _columns_that_fit(table: Table, room: float) -> tuple[list[Table], float]:
-    """The table cut into as few as fit `room` points, and the points of the column that names the
-    rows. Names may break after their signs, into two lines, before the table is cut."""
-    column = [row[table.stubs - 1].value for row in table.rows]
-    names = max((_points(name) + 2 for name in column), default=0)
-    pieces = (_points(piece) + 2 for name in column for piece in _pieces_of(name, 0))
-    whole = min(_MOST_PAPER_STUB, max(_LEAST_STUB, names))
-    least = min(_MOST_PAPER_STUB, max([_LEAST_STUB, names / 2 + 8, *pieces]))
-    for most in range(len(table.columns) - table.stubs, 0, -1):
-        parts = split_columns(table, most)
-        left = room - max(map(_values_width, parts))
-        if left >= least:
-            break
-    return parts, max(least, min(whole, left))
-
-
-def _values_width(table: Table) -> float:
-    values = range(table.stubs, len(table.columns))
-    return sum(_paper_width(table, i) + _BETWEEN for i in values)
-
-
-def _paper_pages(table: Table, stub: float) -> Iterator[list[str]]:
+def _paper_pages(table: Table) -> Iterator[list[str]]:
     """The lines of the table, as many together as fit a page."""
     page: list[str] = []
-    room, first = 0.0, table.stubs - 1
+    room, first = 0, table.stubs - 1
     for line, row in zip(_paper_lines(table, first), table.rows, strict=True):
-        height = 2 * line.count("\\multicolumn{") + 1 + _points(row[first].value) // stub
+        height = 2 * line.count("\\multicolumn{") + 1 + len(row[first].value) // _LONG_NAME
         if page and room < height:
             yield page
-            page, room = [], 0.0
+            page, room = [], 0
         room = room - height if page else _PAGE - height
         page.append(line)
     if page:
         yield page
-
-
-def _tabular(table: Table, lines: Sequence[str], stub: float) -> str:
-    first = table.stubs - 1
-    sides = "".join(
-        "r" if all(map(_is_number, column)) else "l"
-        for column in list(zip(*table.rows, strict=True))[table.stubs :]
-    )
-    names = [escape(table.columns[first]), *map(_stacked, table.columns[table.stubs :])]
-    body = "".join(f"{line} \\tabularnewline\n" for line in lines)
-    return (
-        f"\\begin{{tabular}}{{@{{}}p{{{stub:.0f}pt}}{sides}@{{}}}}\n\\toprule\n"
-        f"{' & '.join(names)} \\tabularnewline\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n\n"
-    )
 
 
 def _paper_lines(table: Table, first: int) -> Iterator[str]:
@@ -307,10 +280,7 @@ def _paper_lines(table: Table, first: int) -> Iterator[str]:
                 wide = len(table.columns) - first
                 above = rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
                 above, gap = f"{above} \\tabularnewline\n", "\\addlinespace\n"
-            name = row[first].value
-            name = (
-                rf"\raggedright {escape(name) if _points(name) < _LEAST_STUB else _breakable(name)}"
-            )
+            name = rf"\raggedright {_breakable(row[first].value)}"
             yield above + " & ".join([name, *map(_paper_cell, row[table.stubs :])])
 
 
@@ -331,19 +301,6 @@ def _stacked(heading: str) -> str:
 def _pieces_of(heading: str, whole: int = _SHORT_NAME) -> list[str]:
     breaks = r"\s+" if len(heading) <= whole else r"\s+|(?<=[-/_:])(?=\w)"
     return [piece for piece in re.split(breaks, heading) if piece]
-
-
-def _paper_width(table: Table, i: int) -> float:
-    cells = max((_points(brief(row[i])) for row in table.rows), default=0)
-    return max(cells, *map(_points, _pieces_of(table.columns[i])))
-
-
-def _points(text: str) -> float:
-    """The width of a text in Computer Modern at 7 points, on the wide side."""
-    return sum(4.05 if c.isdigit() else 5.5 if c.isupper() else _WIDTHS.get(c, 3.7) for c in text)
-
-
-_WIDTHS = {**dict.fromkeys(".,:;[]()|!'il", 2.3), " ": 2.7, "m": 6.3, "w": 5.4, "–": 4, "-": 2.7}
 
 
 _NUMBER = re.compile(r"[+-]?[\d,]+(\.\d+)?")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate
@@ -45,11 +45,11 @@ class Row:
     def plain(self) -> dict[str, Any]:
         """Keys and estimate side by side, as they stand in a CSV file or a data frame."""
         e = self.estimate
-        bare = e.low is None and not e.method  # a count or a p value has no level
+        level = None if e.low is None else e.level
         return {
             "analysis": self.analysis, "judge": self.judge, "metric": self.metric,
             "statistic": self.statistic, **self.keys,
-            "value": e.value, "low": e.low, "high": e.high, "level": None if bare else e.level,
+            "value": e.value, "low": e.low, "high": e.high, "level": level,
             "n": e.n, "n_missing": e.n_missing, "method": e.method, "reason": e.reason,
         }  # fmt: skip
 
@@ -124,9 +124,13 @@ class Results:
         other = dict.fromkeys(key for row in self.rows for key in row.keys)
         return ["analysis", "judge", "metric", "statistic", *other, *ESTIMATE_COLUMNS]
 
-    def to_frame(self, analysis: str = "") -> pd.DataFrame:
+    def to_frame(
+        self, analysis: str = "", failures: Literal["left_out", "all"] = "left_out"
+    ) -> pd.DataFrame:
         """One row for each number, of all analyses or of one, with no columns but its own; an
-        undefined number is NaN and its `reason` says why. Raises SetupError for another analysis.
+        undefined number is NaN and its `reason` says why. A judge's failures are left out;
+        `failures="all"` adds the rows where they count as wrong (`worst`) and as right (`best`).
+        Raises SetupError for another analysis.
 
         >>> found = Results((Row("score", "accuracy", Estimate(0.5, n=4), "m", "tone"),))
         >>> found.to_frame("score").statistic.to_list()
@@ -134,7 +138,9 @@ class Results:
         """
         import pandas as pd
 
-        rows, known = Results(tuple(self.select(analysis))), self.values("analysis")
+        shown = ("", "left_out", *(["worst", "best"] if failures == "all" else []))
+        selected = [row for row in self.select(analysis) if row["failures"] in shown]
+        rows, known = Results(tuple(selected)), self.values("analysis")
         if analysis and not rows.rows:
             raise SetupError(Problem("is none", "", None, "analysis", analysis, ", ".join(known)))
         return pd.DataFrame([row.plain() for row in rows], columns=rows.columns)

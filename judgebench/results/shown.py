@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judgebench.errors import SetupError
 from judgebench.features import Named
@@ -45,10 +45,11 @@ class Shown:
         """Every number of these findings as rows."""
         return self.part.results
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each number. `results.to_frame("bar")` has one analysis, and no columns but
-        its own."""
-        return self.results.to_frame()
+    def to_frame(self, failures: Literal["left_out", "all"] = "left_out") -> pd.DataFrame:
+        """One row for each number; `failures="all"` adds the rows where a judge's failures count as
+        wrong, and as right. `results.to_frame("bar")` has one analysis, and no columns but its
+        own."""
+        return self.results.to_frame(failures=failures)
 
     def records(self) -> dict[str, list[Any]]:
         """The JSON of these findings, by key: a mapping for each number, null where it is

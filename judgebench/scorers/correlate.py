@@ -209,12 +209,16 @@ def _over_items(sides: Mapping[str, Mapping[str, Rated]], pairs: Pairs) -> Itera
             yield from with_chance(row, found)
 
 
+_T = "two-sided, by Student's t with n - 2 degrees of freedom"
+_TESTS = {"pearson": _T, "spearman": _T, "kendall": "two-sided, exact without ties"}
+
+
 def _over_systems(numbers: Numbers, pairs: Pairs) -> list[Row]:
     rows = []
     for (one, other), coefficient in product(pairs, COEFFICIENTS[:3]):
         estimate, p = between_columns(numbers[other], numbers[one], coefficient)
         rows.append(Row("correlation", coefficient, estimate, other, one, {"scope": "system"}))
-        said = replace(estimate, value=p, low=None, high=None, method="")
+        said = replace(estimate, value=p, low=None, high=None, method=_TESTS[coefficient])
         rows.append(Row("test", "p", said, other, one, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]
 

@@ -47,6 +47,7 @@ from judgebench.stats.association import (
     difference,
 )
 from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.paired import SIDES_SWAPPED, SIGNS_FLIPPED
 from judgebench.stats.redundancy import LEAST, redundancy
 from judgebench.studies.study import Study
 
@@ -152,8 +153,15 @@ def _differences(
             about = {"scope": place[0], "who": best}
             yield Row("difference", place[1], apart.estimate, name, keys=about)
             for test, p in zip(TESTS[place[0]], (apart.p, apart.williams), strict=False):
-                said = Estimate(p, n=apart.estimate.n, reason="" if p is not None else _NO_TEST)
+                method, reason = _test_method(test, place[0]), "" if p is not None else _NO_TEST
+                said = Estimate(p, method=method, n=apart.estimate.n, reason=reason)
                 yield Row("test", "p", said, name, keys={**about, "test": test, "of": place[1]})
+
+
+def _test_method(test: str, level: Level) -> str:
+    if test == "Williams' p":
+        return "Williams' test of two correlations with the same severities, two-sided"
+    return SIGNS_FLIPPED if level == "within" else SIDES_SWAPPED
 
 
 TITLES: Mapping[str, str] = {

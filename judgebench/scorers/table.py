@@ -57,7 +57,7 @@ class Scores(Shown):
     scored: Mapping[str, Sequence[Scored]]
     about: Mapping[str, Mapping[str, Any]]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:  # type: ignore[override]  # no row is a judge's
         """A row for each answer: its row in the table, the table's columns but for texts, where
         answers are their own reference `is_reference`, a column for each scorer and, where an
         answer has no score or a remark, `NAME_reason`."""

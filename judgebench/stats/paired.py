@@ -155,6 +155,11 @@ def _of_pairs(products: FloatArray) -> FloatArray:
 
 Alternative = Literal["two-sided", "greater"]
 
+SIGNS_FLIPPED = (
+    "two-sided permutation test: signs of whole clusters flipped, exact or in 10,000 draws"
+)
+OVER_TRAININGS = "two-sided, by Student's t over clusters and trainings"
+SIDES_SWAPPED = "two-sided permutation test: sides of whole clusters swapped at random"
 _MOST_EXACT = 1 << 20  # sums that are listed one by one; beyond that they are drawn
 _CHUNK = 1 << 22  # binomial draws at once: 32 MiB
 _ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms

@@ -315,6 +315,9 @@ class Friedman:
     blocks: int
 
 
+FRIEDMAN = "Friedman's test, corrected for ties: chi-square with k - 1 degrees of freedom"
+
+
 def friedman(scores: FloatArray) -> Friedman:
     """Do k judges differ in rank over n blocks? Friedman's chi-square, corrected for ties.
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.alignment.differences import corrected
 from judgebench.alignment.statistics import NOMINAL
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
@@ -25,7 +26,7 @@ from judgebench.stats.paired import (
     MEAN_SHIFT,
     MORE_SEVERE,
     SHIFT,
-    holm,
+    SIGNS_FLIPPED,
     moves_by_cluster,
     permutation_test,
 )
@@ -50,16 +51,13 @@ def invariances(pairs: Pairs) -> Iterator[Row]:
         for probe, judge, before, after, clusters in _probes(pairs)
         for metric, flipped, shift in _moves(pairs.study.rubric.metrics, before, after)
     ]
-    families: dict[tuple[str, str], list[float | None]] = {}
-    for judge, _, metric, _, p in tested:
-        families.setdefault((judge, metric), []).append(p)
-    corrected = {family: iter(holm(values)) for family, values in families.items()}
+    rows = []
     for judge, probe, metric, numbers, p in tested:
         reason = "" if p is not None else numbers["shift"].reason or "no shift to test"
-        p_holm = next(corrected[judge, metric])
-        tests = {"p": Estimate(p, reason=reason), "p_holm": Estimate(p_holm, reason=reason)}
-        for name, estimate in {**numbers, **tests}.items():
-            yield Row("invariance", name, estimate, judge, metric, {"recipe": probe})
+        test = Estimate(p, method=SIGNS_FLIPPED, reason=reason)
+        for name, estimate in {**numbers, "p": test}.items():
+            rows.append(Row("invariance", name, estimate, judge, metric, {"recipe": probe}))
+    yield from (*rows, *corrected(rows, ("judge", "metric")))
 
 
 def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:

@@ -174,6 +174,13 @@ class Humans:
         """The makers of the truth who are in that bar."""
         return tuple(a for a, kept in zip(self.makers, self.bar(kind).kept, strict=True) if kept)
 
+    def out_of_bar(self, kind: BarKind = "typical") -> tuple[str, ...]:
+        """The makers of the truth who gave labels and are not in that bar."""
+        has_labels = np.any(self.made.values >= 0, axis=0).tolist()
+        names = self.in_bar(kind) if any(has_labels) else self.makers
+        labelled = zip(self.makers, has_labels, strict=True)
+        return tuple(a for a, has_label in labelled if has_label and a not in names)
+
     def trusted(self, kind: BarKind = "typical") -> tuple[str, ...]:
         """The makers of the truth beside that bar: those in it. A truth model weighs everybody by
         their errors, so that nobody needs to be left out."""

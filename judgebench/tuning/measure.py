@@ -41,7 +41,7 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric
 from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.paired import swap_test
+from judgebench.stats.paired import SIDES_SWAPPED, swap_test
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.tuning.reading import Learnt
 
@@ -172,7 +172,8 @@ def _tests(
     counts = np.stack(sides, axis=-1)
     for key in (key for key in keys if key not in TESTED):
         p = swap_test(counts, formula_of(STATISTICS[key], metric))
-        yield key, Estimate(p, n=int(sides[0].sum()), reason="" if p is not None else NEVER_APART)
+        n, reason = int(sides[0].sum()), "" if p is not None else NEVER_APART
+        yield key, Estimate(p, method=SIDES_SWAPPED, n=n, reason=reason)
 
 
 def _otherwise(study: Study, one: Learnt, metric: Metric, keys: Sequence[str]) -> Iterator[Row]:

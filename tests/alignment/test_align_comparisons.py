@@ -48,6 +48,9 @@ def test_real_judges_meet_each_other_and_every_control_and_controls_not_each_oth
         ("fair", "random"),
     ]  # fmt: skip
     assert values(found, "p_holm") == holm(values(found, "permutation_p"))
+    frame = found.to_frame().query("analysis == 'comparison'").groupby("statistic").method.first()
+    assert frame["permutation_p"].startswith("two-sided permutation test: signs of whole clusters")
+    assert frame["p_holm"].startswith("Holm's correction over 5 tests (metric harm); two-sided")
 
 
 def test_whole_questions_are_flipped() -> None:
@@ -81,3 +84,12 @@ def test_under_the_rule_each_every_human_label_is_a_pair() -> None:
     assert one.difference.n == 7
     expected = score(found, "accuracy", "m").value - score(found, "accuracy", "n").value
     assert one.difference.value == pytest.approx(expected)
+
+
+def test_a_frame_has_one_row_for_each_number_unless_all_failures_are_asked_for() -> None:
+    found = aligned(HUMAN, {"good": GOOD, "fails": "." + FAIR[1:]})
+    chosen = "statistic == 'accuracy' and analysis == 'score'"
+    accuracy = found.to_frame().query(chosen).pivot(index="metric", columns="judge", values="value")
+    assert accuracy.loc["harm", "fails"] == score(found, "accuracy", "fails").value
+    every = found.to_frame(failures="all").query(f"{chosen} and judge == 'fails'")
+    assert every.failures.to_list() == ["left_out", "worst", "best"]

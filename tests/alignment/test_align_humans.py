@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from align_case import agreed, aligned, answers, ceiling, labels, metric, rubric
 from aligned import align
+from crowd_case import crowd
 
 from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS
+from judgebench.results.latex import to_latex
 
 THREE = {"ann": "aabbc", "bob": "aabcc", "cy": "abbc."}
 ICC = {"icc2"}
@@ -269,3 +271,15 @@ def test_answers_that_nobody_rated_change_nothing_but_what_is_missing(rule: str)
         extra = 0 if one.statistic == "observed" else 6
         estimate = replace(one.estimate, n_missing=one.estimate.n_missing + extra)
         assert many == replace(one, estimate=estimate)
+
+
+def test_who_is_out_of_the_bar_is_named_wherever_one_annotator_stands() -> None:
+    labelled = crowd([0.05, 0.03, 0.03, 0.45])
+    judge, *people = ("".join("ab"[label] for label in column) for column in labelled.T)
+    found = aligned(dict(zip(("ann", "bob", "kim"), people, strict=True)), {"m": judge})
+    careful = ceiling(found, "accuracy")
+    assert careful.method.startswith("without kim, who is out of the bar; ")
+    assert careful.value > ceiling(found, "accuracy", "kim").value + 0.2
+    said = "One annotator: without kim, who is out of the bar."
+    assert said in to_latex([found.part])["main.tex"]
+    assert said in " ".join(str(found).split())

@@ -34,9 +34,9 @@ def test_frames_equal_the_csv_files_row_for_row(study: jb.Study, tmp_path: Path)
     found = jb.analyse(study)
     assert len(found) >= 2
     every = pd.read_csv(written["results.csv"], dtype=str, keep_default_na=False)
-    assert len(every) == sum(len(findings.to_frame()) for findings in found.values())
+    assert len(every) == sum(len(findings.to_frame("all")) for findings in found.values())
     for findings in found.values():
-        frame = findings.to_frame()
+        frame = findings.to_frame("all")
         filed = every[every["part"] == findings.part.key].reset_index(drop=True)
         assert (filed.drop(columns=[*frame.columns, "part"]) == "").all(axis=None)
         filed = filed[list(frame.columns)]

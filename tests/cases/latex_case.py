@@ -15,19 +15,24 @@ needs_latex = pytest.mark.skipif(
 )
 PACKAGES = "\\usepackage{booktabs,longtable}\n"
 PAPER = "\\documentclass%s\n%s\\begin{document}\nText.\n%s\n\\end{document}\n"
-CLASSES = ("{article}", "[twocolumn]{article}", "[conference]{IEEEtran}")
+ACL = "[11pt,twocolumn]{article}\\textwidth 455pt\\columnsep 17pt"  # columns of 219 pt
+CLASSES = ("{article}", "[twocolumn]{article}", ACL, "[conference]{IEEEtran}")
+# A line of the log for each float as wide as the page.
+TELL_WIDE = (
+    "\\makeatletter\\let\\wide\\@dblfloat\\def\\@dblfloat{\\typeout{WIDE}\\wide}\\makeatother\n"
+)
 
 
 def main_table(parts: Sequence[Part], folder: Path, of: str) -> str:
     """The log of a paper of that class that reads in the main tables; skipped without the class."""
     need_class(of)
     (folder / "main.tex").write_text(to_latex(parts)["main.tex"], encoding="utf-8")
-    return compile_paper(r"\input{main}", folder, of, runs=1)  # widths are known at once
+    return compile_paper(r"\input{main}", folder, of, PACKAGES + TELL_WIDE, runs=1)
 
 
 def need_class(of: str) -> None:
     """Skip the test where the class of a paper, or its font, is not installed."""
-    name = of.split("{")[1].rstrip("}")
+    name = of.split("{")[1].split("}")[0]
     found = subprocess.run(
         ["kpsewhich", f"{name}.cls", "ptmr7t.tfm"], capture_output=True, text=True, check=False
     )

@@ -73,7 +73,7 @@ def test_verbose_prints_every_table_quiet_nothing_and_json_alone(call, runs: Pat
     found = json.loads(out)
     assert {"name", "comparison", "flips", "notes", "failed"} <= found.keys()
     rows = [row for row in found["comparison"] if row["analysis"] == "difference"]
-    frame = jb.compare(*pair).to_frame()
+    frame = jb.compare(*pair).to_frame("all")
     assert len(rows) == (frame.analysis == "difference").sum()
     assert {row["right"] for row in found["flips"]} <= {"A", "B", "neither", "unknown"}
 

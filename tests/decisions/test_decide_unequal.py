@@ -46,6 +46,7 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     assert found.judges == {"m": "judge"}  # and none of the controls
     (bar,) = found.bars
     assert "; kim is left out of the bar (agrees 4" in bar
+    assert found.ceiling("harm").method.startswith("without kim, who is out of the bar; ")
     rows = found.results.select("bar", "gap")
     assert [(r["who"] or r.judge, r["in_bar"]) for r in rows] == [
         ("dr-lee", "yes"), ("dr-roy", "yes"), ("kim", "no"), ("m", ""),

@@ -220,7 +220,7 @@ def test_every_format_shows_them(tmp_path: Path) -> None:
     page = written["html"].read_text()
     assert "how often each label occurs" in page
     assert f"Harm, Unsafe:</b> {in_per_cent(rate(found, 'ppi'))}; from new" in page
-    assert r"\begin{tabular}" in (tmp_path / "out/latex/main.tex").read_text()
+    assert r"\judgebenchtable{" in (tmp_path / "out/latex/main.tex").read_text()
     assert len(pd.read_csv(tmp_path / "out/rates.csv")) == len(found.to_frame())
 
 

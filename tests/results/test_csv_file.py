@@ -15,7 +15,7 @@ def read(part: Part) -> pd.DataFrame:
 
 def test_the_file_is_the_data_frame_row_for_row(tiny: Alignment, realistic: Alignment) -> None:
     for found in (tiny, realistic):
-        written, frame = read(found.part), found.to_frame()
+        written, frame = read(found.part), found.to_frame("all")
         assert list(written.columns) == list(frame.columns)
         assert len(written) == len(frame) == len(found.results.rows)
         for column in ("value", "low", "high", "n", "n_missing"):

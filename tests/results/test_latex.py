@@ -106,7 +106,7 @@ def test_the_main_table_is_short_and_needs_booktabs_alone() -> None:
     assert "textsuperscript" not in main
     assert r"One note. n = 10; 95 \% intervals; the appendix says what each" in main
     long = to_latex([paper_part(20)])["main.tex"]
-    assert long.count(r"\begin{tabular}") == long.count(r"\addtocounter{table}{-1}") + 1 > 2
+    assert long.count("\n\\judgebenchtable{") == long.count(r"\addtocounter{table}{-1}") + 1 > 2
     assert long.count(r"\label{") == 1
     assert "longtable" not in long
     assert r"\newline" not in long
@@ -227,16 +227,17 @@ def test_a_paper_made_as_the_documentation_says_compiles(
     assert "undefined references" not in log
 
 
+@needs_latex
 @pytest.mark.parametrize(
-    ("names", "outcome", "float_"),
+    ("names", "outcome", "wide"),
     [
-        (("gpt-4o-mini", "gpt-4o", "string-match", "qwen-2.5-7b"), "do not use", "table"),
-        (("gpt-4o", "meta-llama-3.1-70b-instruct-awq"), "DO NOT USE", "table*"),
-        (("SafetyClassifierLarge",), "CAN'T TELL", "table*"),
+        (("gpt-4o-mini", "gpt-4o", "string-match", "qwen-2.5-7b"), "do not use", False),
+        (("gpt-4o", "meta-llama-3.1-70b-instruct-awq"), "DO NOT USE", True),
+        (("SafetyClassifierLarge",), "CAN'T TELL", True),
     ],
 )
-def test_judges_on_one_metric_are_one_float_with_whole_names(
-    names: tuple[str, ...], outcome: str, float_: str
+def test_a_table_takes_the_page_where_names_need_it(
+    names: tuple[str, ...], outcome: str, wide: bool, tmp_path: Path
 ) -> None:
     scores = (Cell(estimate=estimate(0.8)), Cell("0.712"), Cell("0.700"))
     rows = tuple(
@@ -245,6 +246,6 @@ def test_judges_on_one_metric_are_one_float_with_whole_names(
     )
     columns = ("Metric", "Judge", "Accuracy", "κ", "α", "Severe recall", "Outcome")
     table = Table("main", "Main", columns, rows, stubs=2)
-    main = to_latex([replace(make_part(), paper=(table,))])["main.tex"]
-    assert main.count(rf"\begin{{{float_}}}") == main.count(r"\begin{tabular}") == 1
-    assert main.index(r"\belowcaptionskip}{5pt}") < main.index(r"\caption{")
+    log = main_table([replace(make_part(), paper=(table,))], tmp_path, "[twocolumn]{article}")
+    assert "Overfull" not in log
+    assert ("\nWIDE" in log) == wide
