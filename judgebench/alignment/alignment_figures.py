@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,14 +10,15 @@ import numpy as np
 
 from judgebench.alignment.alignment import Alignment
 from judgebench.alignment.alignment_tables import (
-    CEILING,
+    ONE_ANNOTATOR,
     count_of,
-    curves,
-    score_table,
+    scores,
+    show,
 )
 from judgebench.alignment.statistics import Declared
 from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
 from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
 
@@ -25,22 +26,19 @@ from judgebench.words import wrapped
 def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
     """One statistic as a heat map of every judge and control, and as intervals of the judges beside
     the best baseline and the human ceiling."""
-    table, key = score_table(a, declared), declared.key
-    kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
-    kinds += ["control" for _ in a.controls]
-    kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
+    table, key = show(a, scores(declared)), declared.key
+    kind_by_name: dict[str, LaneKind] = {judge.name: "judge" for judge in a.real_judges}
+    kind_by_name |= {ONE_ANNOTATOR: "human"}
+    kinds = [kind_by_name.get(name, "control") for name in table.columns[1:]]
     title = f"{declared.heading} with interval, failures left out"
-    lines = []
-    for metric in a.rubric.metrics:
-        lanes = [Lane(j.name, "judge", a.score(key, j.name, metric.id)) for j in a.real_judges]
-        if best := a.best_control(key, metric.id):
-            lanes.append(Lane("Best baseline", "control", best[1]))
-        if "human" in kinds:
-            lanes.append(Lane(CEILING, "human", a.ceiling(key, metric.id)))
-        lines.append((metric.title, tuple(lanes)))
+    lanes: dict[str, tuple[Lane, ...]] = {}
+    for row in a.standings(key):
+        name, metric = row.judge or ONE_ANNOTATOR, a.title(row.metric)
+        lane = Lane(name, kind_by_name.get(name, "control"), row.estimate)
+        lanes[metric] = (*lanes.get(metric, ()), lane)
     return (
         HeatMap(f"heat_map_{key}", title, table, ("", *kinds)),
-        Intervals(f"judges_and_controls_{key}", title, tuple(lines), axis=declared.heading),
+        Intervals(f"judges_and_controls_{key}", title, tuple(lanes.items()), axis=declared.heading),
     )
 
 
@@ -106,13 +104,16 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
 
 def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
     """A panel per metric, confidence across and the share right up, with the diagonal."""
-    found = curves(a, judge)
-    figure, panels = _panels(title, len(found), 3, (2.5, 2.7), (0.4, 0.8))
-    for axes, (metric, points) in zip(panels, found.items(), strict=True):
-        _reliability_panel(axes, points)
-        about = {"judge": judge, "metric": metric, "who": "probabilities"}
-        error = a.results.find("ece_debiased", "probability", **about)
-        n = sum(right.n for _, right in points)
+    curve = a.results.select("calibration", "share_right", judge=judge)
+    metrics = [*dict.fromkeys(row.metric for row in curve)]
+    figure, panels = _panels(title, len(metrics), 3, (2.5, 2.7), (0.4, 0.8))
+    for axes, metric in zip(panels, metrics, strict=True):
+        about = {"judge": judge, "metric": metric}
+        confidences = a.results.select("calibration", "confidence", **about)
+        shares = a.results.select("calibration", "share_right", **about)
+        _reliability_panel(axes, zip(confidences, shares, strict=True))
+        error = a.results.find("ece_debiased", "probability", who="probabilities", **about)
+        n = sum(row.estimate.n for row in shares)
         name = wrapped(a.title(metric), 34)
         axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=9)
     figure.supxlabel("Mean probability of the likeliest label", fontsize=9)
@@ -120,12 +121,12 @@ def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
     return figure
 
 
-def _reliability_panel(axes: Any, points: Sequence[Any]) -> None:
+def _reliability_panel(axes: Any, points: Iterable[tuple[Row, Row]]) -> None:
     axes.plot([0, 1], [0, 1], linestyle="--", color="#767676", linewidth=0.8)
-    for confidence, e in points:
-        if error := whisker(e):
+    for confidence, share in points:
+        if error := whisker(share.estimate):
             axes.errorbar(
-                confidence, e.value, yerr=error,
+                confidence.estimate.value, share.estimate.value, yerr=error,
                 marker="o", markersize=4, color="#0072B2", elinewidth=1,
             )  # fmt: skip
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")

@@ -12,7 +12,9 @@ from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.alignment.alignment import Alignment, JudgeSummary
+from judgebench.alignment.alignment_tables import show
 from judgebench.alignment.caveats import BLIND, MOST_NAMED
+from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Part, Standing
@@ -32,7 +34,7 @@ _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
 def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
     measured = _blocks(a) if a.n_labels else ()
-    said = () if a.n_labels else (tables.label_use_table(a),)
+    said = () if a.n_labels else (show(a, tables.LABEL_USE),)
     compared = (*describe(a), *(() if a.n_labels else (NO_LABELS,)))
     blocks = (
         Block("What was compared", compared, said, on_screen=True, asks="sure", gist=a.size),
@@ -64,7 +66,7 @@ def alignment_part(a: Alignment) -> Part:
 
 def _paper(a: Alignment) -> Iterator[Table]:
     if a.n_labels:
-        yield tables.paper_agreement_table(a)
+        yield show(a, tables.paper_agreement(a))
     if a.n_labels and a.real_judges:
         yield tables.paper_table(a)
 
@@ -95,78 +97,73 @@ def _blocks(a: Alignment) -> Iterator[Block]:
 
 
 def _how_sure(a: Alignment) -> Iterator[Block]:
-    statistics = tables.present(a)
     yield Block(
-        "Agreement with the reference labels", tables=(tables.accuracy_table(a),), on_screen=True,
+        "Agreement with the reference labels", tables=(show(a, tables.ACCURACY),), on_screen=True,
         gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
     )  # fmt: skip
-    yield Block("Draws of the judges", tables=(tables.consistency_table(a),), on_screen=True)
+    yield Block("Draws of the judges", tables=(show(a, tables.SELF_CONSISTENCY),), on_screen=True)
     hits = a.results.select("several", "hit", failures="left_out")
     real = {judge.name for judge in a.real_judges}
     yield Block(
-        "Several right labels", tables=(tables.several_table(a),), on_screen=True,
+        "Several right labels", tables=(show(a, tables.SEVERAL_RIGHT),), on_screen=True,
         gist=f"hit {_span(row.estimate for row in hits if row.judge in real)}",
     )  # fmt: skip
-    if any(declared.key == "severe_recall" for declared in statistics):
-        yield Block(
-            "Severe labels", tables=(tables.severe_table(a),), on_screen=True,
-            gist="how many of them the judges find",
-        )  # fmt: skip
-    # With a value for any judge: not every rubric has severities.
+    yield Block(
+        "Severe labels", tables=(show(a, tables.severe(a)),), on_screen=True,
+        gist="how many of them the judges find",
+    )  # fmt: skip
+    yield _folded("Every statistic", a, map(tables.scores, STATISTICS.values()))
     drawn = [
         figures.score_figures(a, d)
-        for d in statistics
-        if "drawn" in d.shown
-        and any(row.estimate.value is not None for row in a.results.select("score", d.key))
+        for d in STATISTICS.values()
+        if "drawn" in d.shown and a.judges and any(map(d.fits, a.rubric.metrics))
     ]
-    every = tuple(tables.score_table(a, declared) for declared in statistics)
-    yield Block("Every statistic", tables=every, folded=True)
     yield Block("Every statistic as a figure", figures=tuple(chain(*drawn)), folded=True)
-    yield Block(
-        "Pairs of judges on the same items", tables=(tables.comparison_table(a),), folded=True
-    )
+    yield _folded("Pairs of judges on the same items", a, [tables.COMPARISONS])
+
+
+def _folded(heading: str, a: Alignment, specs: Iterable[tables.TableSpec]) -> Block:
+    return Block(heading, tables=tuple(show(a, spec) for spec in specs), folded=True)
 
 
 def _people(a: Alignment) -> Iterator[Block]:
-    statistics = tables.present(a)
     same = _span(row.estimate for row in a.results.select("agreement", "observed", who="all"))
     yield Block(
-        "Agreement among the annotators", tables=(tables.agreement_table(a),), on_screen=True,
+        "Agreement among the annotators", tables=(show(a, tables.AGREEMENT),), on_screen=True,
         gist=f"the same label in {same} of pairs",
     )  # fmt: skip
-    yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
-    ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
-    yield Block("Each annotator against the others", tables=ceilings, folded=True)
+    yield _folded("Pairs of annotators", a, [tables.PAIRS])
+    yield _folded(
+        "Each annotator against the others", a, map(tables.annotators, STATISTICS.values())
+    )
 
 
 def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
-    if a.real_judges:
-        drawn = tuple(figures.confusion_figures(a))
-        counts = tuple(tables.confusion_tables(a))
-        yield Block(
-            "Label by label", tables=counts, figures=drawn,
-            gist="which labels the judges give instead of the reference label",
-        )  # fmt: skip
     yield Block(
-        "Label use", tables=(tables.label_use_table(a),), gist="how often each label is given"
+        "Label by label",
+        tables=tuple(show(a, tables.confusion(metric)) for metric in a.rubric.metrics),
+        figures=tuple(figures.confusion_figures(a)),
+        gist="which labels the judges give instead of the reference label",
     )
-    if probabilities := tuple(tables.probability_tables(a)):
-        shown = tuple(figures.reliability_figures(a))
-        said = "Of the judges that gave a probability for every label."
-        yield Block("Probabilities", (said,), probabilities[:1], shown)
-        yield Block("More on probabilities", tables=probabilities[1:], folded=True)
+    yield Block(
+        "Label use", tables=(show(a, tables.LABEL_USE),), gist="how often each label is given"
+    )
+    yield Block(
+        "Probabilities",
+        tables=(show(a, tables.PROBABILITIES),),
+        figures=tuple(figures.reliability_figures(a)),
+    )
+    yield _folded("More on probabilities", a, [tables.CALIBRATION])
 
 
 def _what_if(a: Alignment) -> Iterator[Block]:
-    failed = {d.key: tables.failures_table(a, d) for d in tables.present(a)}
-    if accuracy := failed.pop("accuracy", None):
-        missing = counted(sum(one.failures for one in _accuracies(a)), "label")
-        yield Block(
-            "Missing verdicts", tables=(accuracy,), on_screen=True,
-            gist=f"{missing} of the judges, and what they change",
-        )  # fmt: skip
-    others = tuple(failed.values())
-    yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
+    accuracy, *others = map(tables.failures, STATISTICS.values())
+    missing = counted(sum(one.failures for one in _accuracies(a)), "label")
+    yield Block(
+        "Missing verdicts", tables=(show(a, accuracy),), on_screen=True,
+        gist=f"{missing} of the judges, and what they change",
+    )  # fmt: skip
+    yield _folded("Missing verdicts, counted three ways", a, others)
 
 
 def _span(found: Iterable[Estimate]) -> str:

@@ -105,8 +105,8 @@ def reference_labels(study: Study) -> str:
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     for judge in (judge for judge in study.judges if judge.n_draws > 1):
         said += (
-            f" The label of {judge.name} is the majority of up to {judge.n_draws} draws of an item: "
-            "every number is of such a majority, and asked once it is another judge."
+            f" The label of {judge.name} is the majority of up to {judge.n_draws} draws of an "
+            "item: every number is of such a majority, and asked once it is another judge."
         )
     return said
 
