@@ -190,11 +190,10 @@ class Alignment(Shown):
 
     def best_control(self, statistic: str, metric: str) -> tuple[str, Estimate] | None:
         """The baseline nearest to the ideal value; None where no control has a value."""
-        found = [(c.name, self.score(statistic, c.name, metric)) for c in self.controls]
-        defined = [(e.value, name, e) for name, e in found if e.value is not None]
+        scores = ((c.name, self.score(statistic, c.name, metric)) for c in self.controls)
+        defined = [(name, score) for name, score in scores if score.value is not None]
         shortfall = STATISTICS[statistic].shortfall
-        best = min(defined, key=lambda one: shortfall(one[0]), default=None)
-        return best and best[1:]
+        return min(defined, key=lambda pair: shortfall(pair[1].value or 0.0), default=None)
 
 
 def align(study: Study, progress: Progress = SILENT) -> Alignment:

@@ -8,44 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.alignment import Alignment
+from judgebench.alignment.alignment import BEST_BASELINE, Alignment
 from judgebench.alignment.alignment_tables import (
     ONE_ANNOTATOR,
     count_of,
-    scores,
-    show,
 )
 from judgebench.alignment.statistics import Declared
 from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
-from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
+from judgebench.results.part import Drawing, Figure, Intervals, Lane, LaneKind
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
 
 
-def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
-    """One statistic as a heat map of every judge and control, and as intervals of the judges beside
-    the best baseline and the human ceiling."""
-    table, key = show(a, scores(declared)), declared.key
-    kind_by_name: dict[str, LaneKind] = {judge.name: "judge" for judge in a.real_judges}
-    kind_by_name |= {ONE_ANNOTATOR: "human"}
-    kinds = [kind_by_name.get(name, "control") for name in table.columns[1:]]
-    title = f"{declared.heading} with interval, failures left out"
-    lanes: dict[str, tuple[Lane, ...]] = {}
-    for row in a.standings(key):
+def score_figure(a: Alignment, declared: Declared) -> Figure:
+    """One statistic with its intervals: the judges beside the best baseline and one annotator."""
+    kinds: dict[str, LaneKind] = {"": "human", BEST_BASELINE: "control"}
+    lines: dict[str, tuple[Lane, ...]] = {}
+    for row in a.standings(declared.key):
         name, metric = row.judge or ONE_ANNOTATOR, a.title(row.metric)
-        lane = Lane(name, kind_by_name.get(name, "control"), row.estimate)
-        lanes[metric] = (*lanes.get(metric, ()), lane)
-    return (
-        HeatMap(f"heat_map_{key}", title, table, ("", *kinds)),
-        Intervals(f"judges_and_controls_{key}", title, tuple(lanes.items()), axis=declared.heading),
-    )
+        lane = Lane(name, kinds.get(row.judge, "judge"), row.estimate)
+        lines[metric] = (*lines.get(metric, ()), lane)
+    title = f"{declared.heading} with interval, failures left out"
+    key = f"judges_and_controls_{declared.key}"
+    return Intervals(key, title, tuple(lines.items()), axis=declared.heading)
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:
     """The confusion matrices of each real judge."""
-    with_labels = set(a.results.values("judge", "confusion"))
-    real = [judge for judge in a.real_judges if judge.name in with_labels]
+    real = [j for j in a.real_judges if a.results.select("confusion", judge=j.name)]
     for number, judge in enumerate(real, start=1):
         title = f"{judge.name} beside the reference label; framed where both agree"
         key = f"confusion_{number}_{slug(judge.name)[:40]}"
@@ -104,17 +95,16 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
 
 def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
     """A panel per metric, confidence across and the share right up, with the diagonal."""
-    curve = a.results.select("calibration", "share_right", judge=judge)
-    metrics = [*dict.fromkeys(row.metric for row in curve)]
+    select = partial(a.results.select, "calibration", judge=judge)
+    metrics = [metric for metric in a.rubric.metrics if select(metric=metric.id)]
     figure, panels = _panels(title, len(metrics), 3, (2.5, 2.7), (0.4, 0.8))
     for axes, metric in zip(panels, metrics, strict=True):
-        about = {"judge": judge, "metric": metric}
-        confidences = a.results.select("calibration", "confidence", **about)
-        shares = a.results.select("calibration", "share_right", **about)
+        confidences, shares = (select(x, metric=metric.id) for x in ("confidence", "share_right"))
         _reliability_panel(axes, zip(confidences, shares, strict=True))
-        error = a.results.find("ece_debiased", "probability", who="probabilities", **about)
+        about = {"judge": judge, "metric": metric.id, "who": "probabilities"}
+        error = a.results.find("ece_debiased", "probability", **about)
         n = sum(row.estimate.n for row in shares)
-        name = wrapped(a.title(metric), 34)
+        name = wrapped(metric.title, 34)
         axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=9)
     figure.supxlabel("Mean probability of the likeliest label", fontsize=9)
     figure.supylabel("Share right, with exact interval", fontsize=9)

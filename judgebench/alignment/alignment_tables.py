@@ -16,7 +16,6 @@ from judgebench.results.layout import Content, Layout
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.rubric import Metric
-from judgebench.stats.means import mean_and_sd
 from judgebench.stats.response_sets import SET_STATISTICS
 from judgebench.words import counted, listed, percent
 
@@ -29,7 +28,13 @@ ONE_ANNOTATOR = "One annotator"
 NO_LABEL = "No label"
 _SET_HEADINGS = {"hit": "Hit", "coverage": "Coverage", "exact": "Exact set", "mse": "MSE"}
 _DECLARED = {**STATISTICS, **AGREEMENT_STATISTICS, **TRUTH_STATISTICS}
-_STUBS = {"metric": "Metric", "judge": "Judge", "human_label": "Label", "who": "Scored"}
+_STUBS = {
+    "metric": "Metric",
+    "judge": "Judge",
+    "human_label": "Label",
+    "who": "Scored",
+    "statistic": "Statistic",
+}
 # What is shown in place of the value of a key.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "failures": {"left_out": "Left out", "worst": "Worst case", "best": "Best case"},
@@ -131,22 +136,11 @@ def _meaning(declared: Declared) -> str:
 # --- judges against the truth ---------------------------------------------------------------------
 
 
-def _averages(a: Alignment) -> Iterator[Row]:
-    """Average and spread of the accuracies of several judges; n counts judges."""
-    for metric in a.rubric.metrics if len(a.real_judges) > 1 else ():
-        values = [a.score("accuracy", judge.name, metric.id).value for judge in a.real_judges]
-        missing = values.count(None)
-        for name, value in zip(("Average", "StdDev"), mean_and_sd(values), strict=True):
-            reason = "over the judges' point values, of these judges alone"
-            estimate = Estimate(value, n=len(values) - missing, n_missing=missing, reason=reason)
-            yield Row("score", "accuracy", estimate, name, metric.id)
-
-
 # As in Table 1 of Diekmann et al., with what is needed to read it put beside it.
 ACCURACY = TableSpec(
     "accuracy",
     "Accuracy against the human labels, failures left out",
-    lambda a: [*a.standings("accuracy"), *_averages(a)],
+    lambda a: a.standings("accuracy"),
     across="judge",
     notes=(
         "Best baseline: the baseline with the highest accuracy on that metric, named in its mark. "
@@ -195,19 +189,24 @@ SELF_CONSISTENCY = TableSpec(
 )
 
 
-def failures(declared: Declared) -> TableSpec:
-    """One statistic three ways, for each judge and metric of which verdicts are missing."""
+def failures(statistic: str = "") -> TableSpec:
+    """One statistic three ways, or all of them, for each judge and metric of which verdicts are
+    missing."""
 
     def rows(a: Alignment) -> Iterator[Row]:
-        for row in a.results.select("score", declared.key, failures="worst"):
+        for row in a.results.select("score", statistic, failures="worst"):
             if row.estimate.value is not None:
                 about = {"judge": row.judge, "metric": row.metric}
-                yield from a.results.select("score", declared.key, **about)
+                yield from a.results.select("score", row.statistic, **about)
 
-    title = f"{declared.heading} where verdicts are missing: three ways to count them"
-    note = "Worst case: every failure counted as wrong. Best case: every failure counted as right."
-    down = ("judge", "metric")
-    return TableSpec(f"{declared.key}-failures", title, rows, down, "failures", (note,))
+    return TableSpec(
+        f"{statistic or 'all'}-failures",
+        "Scores where verdicts are missing: three ways to count them",
+        rows,
+        ("judge", "metric", "statistic"),
+        "failures",
+        ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
+    )
 
 
 def confusion(metric: Metric) -> TableSpec:
@@ -278,15 +277,14 @@ SEVERAL_RIGHT = TableSpec(
 # --- the humans -----------------------------------------------------------------------------------
 
 
-def annotators(declared: Declared) -> TableSpec:
-    """One statistic of each annotator against the truth of the others, all pooled first."""
-    return TableSpec(
-        f"{declared.key}-ceiling",
-        f"Human ceiling ({declared.heading}): each annotator against the others",
-        lambda a: a.results.select("ceiling", declared.key),
-        across="who",
-        names={"who": _POOLED},
-    )
+ANNOTATORS = TableSpec(
+    "ceiling",
+    "Human ceiling: each annotator against the others",
+    lambda a: a.results.select("ceiling"),
+    ("metric", "statistic"),
+    "who",
+    names={"who": _POOLED},
+)
 
 
 def _among_all(a: Alignment) -> list[Row]:
