@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +39,7 @@ from judgebench.studies.verdicts import status_counts
 if TYPE_CHECKING:
     import pandas as pd
 
+BEST_BASELINE = "best baseline"
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
 
@@ -128,27 +129,19 @@ class Alignment(Shown):
         """
         import pandas as pd
 
+        rows = [row for key in STATISTICS for row in self.standings(key, "worst")]
         if not self.real_judges:
-            among = self.results.select("agreement", who="all")
-            cells = {
-                metric.title: {
-                    r.statistic: r.estimate.value for r in among if r.metric == metric.id
-                }
-                for metric in self.rubric.metrics
-            }
-            found = pd.DataFrame.from_dict(cells, "index", dtype=float).rename_axis("metric")
-            return found.dropna(axis=1, how="all")
-        keys = [key for key in STATISTICS if self.results.select("score", key)]
-        lines: dict[tuple[str, str], list[float | None]] = {}
-        for metric in self.rubric.metrics:
-            best = [self.best_control(key, metric.id) for key in keys]
-            lines[metric.title, "annotators"] = [self.ceiling(k, metric.id).value for k in keys]
-            for judge in self.real_judges:
-                scores = (self.score(key, judge.name, metric.id, "worst") for key in keys)
-                lines[metric.title, judge.name] = [one.value for one in scores]
-            lines[metric.title, "best baseline"] = [one[1].value if one else None for one in best]
+            rows = [r for r in self.results.select("agreement", who="all") if r.metric != "all"]
+        lines: dict[tuple[str, str], dict[str, float | None]] = {}
+        for row in rows:
+            line = lines.setdefault((self.title(row.metric), row.judge or "annotators"), {})
+            line[row.statistic] = row.estimate.value
         index = pd.MultiIndex.from_tuples(lines, names=["metric", "judge"])
-        frame = pd.DataFrame([*lines.values()], index, keys, dtype=float).dropna(axis=1, how="all")
+        statistics = [*dict.fromkeys(row.statistic for row in rows)]
+        frame = pd.DataFrame([*lines.values()], index, statistics, dtype=float)
+        frame = frame.dropna(axis=1, how="all")
+        if not self.real_judges:
+            return frame.droplevel("judge")
         return frame if len(self.rubric.metrics) > 1 else frame.droplevel("metric")
 
     def records(self) -> dict[str, list[Any]]:
@@ -183,13 +176,25 @@ class Alignment(Shown):
         """An annotator, or all of them pooled, against the reference labels of the others."""
         return self.results.find(statistic, "ceiling", metric=metric, who=annotator)
 
+    def standings(self, statistic: str, failures: str = "left_out") -> Iterator[Row]:
+        """Of each metric one annotator against the others, who has no name, every judge and the
+        best baseline, as `BEST_BASELINE`, its name in the reason."""
+        for metric in self.rubric.metrics:
+            yield from self.results.select("ceiling", statistic, metric=metric.id, who="all")
+            for judge in self.real_judges:
+                score = self.score(statistic, judge.name, metric.id, failures)
+                yield Row("score", statistic, score, judge.name, metric.id)
+            if best := self.best_control(statistic, metric.id):
+                name, score = best
+                score = replace(score, reason=f"{name}; {score.reason}".rstrip("; "))
+                yield Row("score", statistic, score, BEST_BASELINE, metric.id)
+
     def best_control(self, statistic: str, metric: str) -> tuple[str, Estimate] | None:
         """The baseline nearest to the ideal value; None where no control has a value."""
-        found = [(c.name, self.score(statistic, c.name, metric)) for c in self.controls]
-        defined = [(e.value, name, e) for name, e in found if e.value is not None]
+        scores = ((c.name, self.score(statistic, c.name, metric)) for c in self.controls)
+        defined = [(name, score) for name, score in scores if score.value is not None]
         shortfall = STATISTICS[statistic].shortfall
-        best = min(defined, key=lambda one: shortfall(one[0]), default=None)
-        return best and best[1:]
+        return min(defined, key=lambda pair: shortfall(pair[1].value or 0.0), default=None)
 
 
 def align(study: Study, progress: Progress = SILENT) -> Alignment:

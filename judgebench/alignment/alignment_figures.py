@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.alignment import Alignment
+from judgebench.alignment.alignment import BEST_BASELINE, Alignment
 from judgebench.alignment.alignment_tables import (
-    CEILING,
+    ONE_ANNOTATOR,
     count_of,
-    curves,
-    score_table,
 )
 from judgebench.alignment.statistics import Declared
 from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
-from judgebench.results.part import Drawing, Figure, HeatMap, Intervals, Lane, LaneKind
+from judgebench.results.part import Drawing, Figure, Intervals, Lane, LaneKind
+from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
 
 
-def score_figures(a: Alignment, declared: Declared) -> tuple[Figure, Figure]:
-    """One statistic as a heat map of every judge and control, and as intervals of the judges beside
-    the best baseline and the human ceiling."""
-    table, key = score_table(a, declared), declared.key
-    kinds: list[LaneKind] = ["judge" for _ in a.real_judges]
-    kinds += ["control" for _ in a.controls]
-    kinds += ["human" for _ in table.columns[1 + len(kinds) :]]
+def score_figure(a: Alignment, declared: Declared) -> Figure:
+    """One statistic with its intervals: the judges beside the best baseline and one annotator."""
+    kinds: dict[str, LaneKind] = {"": "human", BEST_BASELINE: "control"}
+    lines: dict[str, tuple[Lane, ...]] = {}
+    for row in a.standings(declared.key):
+        name, metric = row.judge or ONE_ANNOTATOR, a.title(row.metric)
+        lane = Lane(name, kinds.get(row.judge, "judge"), row.estimate)
+        lines[metric] = (*lines.get(metric, ()), lane)
     title = f"{declared.heading} with interval, failures left out"
-    lines = []
-    for metric in a.rubric.metrics:
-        lanes = [Lane(j.name, "judge", a.score(key, j.name, metric.id)) for j in a.real_judges]
-        if best := a.best_control(key, metric.id):
-            lanes.append(Lane("Best baseline", "control", best[1]))
-        if "human" in kinds:
-            lanes.append(Lane(CEILING, "human", a.ceiling(key, metric.id)))
-        lines.append((metric.title, tuple(lanes)))
-    return (
-        HeatMap(f"heat_map_{key}", title, table, ("", *kinds)),
-        Intervals(f"judges_and_controls_{key}", title, tuple(lines), axis=declared.heading),
-    )
+    key = f"judges_and_controls_{declared.key}"
+    return Intervals(key, title, tuple(lines.items()), axis=declared.heading)
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:
     """The confusion matrices of each real judge."""
-    with_labels = set(a.results.values("judge", "confusion"))
-    real = [judge for judge in a.real_judges if judge.name in with_labels]
+    real = [j for j in a.real_judges if a.results.select("confusion", judge=j.name)]
     for number, judge in enumerate(real, start=1):
         title = f"{judge.name} beside the reference label; framed where both agree"
         key = f"confusion_{number}_{slug(judge.name)[:40]}"
@@ -106,26 +95,28 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
 
 def draw_reliability(a: Alignment, judge: str, title: str) -> Any:
     """A panel per metric, confidence across and the share right up, with the diagonal."""
-    found = curves(a, judge)
-    figure, panels = _panels(title, len(found), 3, (2.5, 2.7), (0.4, 0.8))
-    for axes, (metric, points) in zip(panels, found.items(), strict=True):
-        _reliability_panel(axes, points)
-        about = {"judge": judge, "metric": metric, "who": "probabilities"}
+    select = partial(a.results.select, "calibration", judge=judge)
+    metrics = [metric for metric in a.rubric.metrics if select(metric=metric.id)]
+    figure, panels = _panels(title, len(metrics), 3, (2.5, 2.7), (0.4, 0.8))
+    for axes, metric in zip(panels, metrics, strict=True):
+        confidences, shares = (select(x, metric=metric.id) for x in ("confidence", "share_right"))
+        _reliability_panel(axes, zip(confidences, shares, strict=True))
+        about = {"judge": judge, "metric": metric.id, "who": "probabilities"}
         error = a.results.find("ece_debiased", "probability", **about)
-        n = sum(right.n for _, right in points)
-        name = wrapped(a.title(metric), 34)
+        n = sum(row.estimate.n for row in shares)
+        name = wrapped(metric.title, 34)
         axes.set_title(f"{name}\nECE {error:.2f}, n = {n:,}", loc="left", fontsize=9)
     figure.supxlabel("Mean probability of the likeliest label", fontsize=9)
     figure.supylabel("Share right, with exact interval", fontsize=9)
     return figure
 
 
-def _reliability_panel(axes: Any, points: Sequence[Any]) -> None:
+def _reliability_panel(axes: Any, points: Iterable[tuple[Row, Row]]) -> None:
     axes.plot([0, 1], [0, 1], linestyle="--", color="#767676", linewidth=0.8)
-    for confidence, e in points:
-        if error := whisker(e):
+    for confidence, share in points:
+        if error := whisker(share.estimate):
             axes.errorbar(
-                confidence, e.value, yerr=error,
+                confidence.estimate.value, share.estimate.value, yerr=error,
                 marker="o", markersize=4, color="#0072B2", elinewidth=1,
             )  # fmt: skip
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from functools import partial
 from typing import Any
 
 from judgebench.alignment import alignment_figures as figures
@@ -13,6 +13,7 @@ from judgebench.alignment import alignment_tables as tables
 from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.caveats import BLIND, MOST_NAMED
+from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Part, Standing
@@ -32,10 +33,11 @@ _KINDS: Mapping[JudgeKind, tuple[str, str]] = {
 def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
     measured = _blocks(a) if a.n_labels else ()
-    said = () if a.n_labels else (tables.label_use_table(a),)
-    compared = (*describe(a), *(() if a.n_labels else (NO_LABELS,)))
+    said = () if a.n_labels else (tables.show(a, tables.LABEL_USE),)
     blocks = (
-        Block("What was compared", compared, said, on_screen=True, asks="sure", gist=a.size),
+        Block(
+            "What was compared", tuple(describe(a)), said, on_screen=True, asks="sure", gist=a.size
+        ),
         *measured,
         Block(
             "The judges",
@@ -64,7 +66,7 @@ def alignment_part(a: Alignment) -> Part:
 
 def _paper(a: Alignment) -> Iterator[Table]:
     if a.n_labels:
-        yield tables.paper_agreement_table(a)
+        yield tables.show(a, tables.paper_agreement(a))
     if a.n_labels and a.real_judges:
         yield tables.paper_table(a)
 
@@ -95,78 +97,65 @@ def _blocks(a: Alignment) -> Iterator[Block]:
 
 
 def _how_sure(a: Alignment) -> Iterator[Block]:
-    statistics = tables.present(a)
-    yield Block(
-        "Agreement with the reference labels", tables=(tables.accuracy_table(a),), on_screen=True,
+    yield _block(
+        a, "Agreement with the reference labels", tables.ACCURACY, on_screen=True,
         gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
     )  # fmt: skip
-    yield Block("Draws of the judges", tables=(tables.consistency_table(a),), on_screen=True)
-    hits = a.results.select("several", "hit", failures="left_out")
-    real = {judge.name for judge in a.real_judges}
-    yield Block(
-        "Several right labels", tables=(tables.several_table(a),), on_screen=True,
-        gist=f"hit {_span(row.estimate for row in hits if row.judge in real)}",
+    yield _block(a, "Draws of the judges", tables.SELF_CONSISTENCY, on_screen=True)
+    several = partial(a.results.select, "several", "hit", failures="left_out")
+    hits = [row.estimate for judge in a.real_judges for row in several(judge=judge.name)]
+    yield _block(
+        a, "Several right labels", tables.SEVERAL_RIGHT, on_screen=True,
+        gist=f"hit {_span(hits)}",
     )  # fmt: skip
-    if any(declared.key == "severe_recall" for declared in statistics):
-        yield Block(
-            "Severe labels", tables=(tables.severe_table(a),), on_screen=True,
-            gist="how many of them the judges find",
-        )  # fmt: skip
-    # With a value for any judge: not every rubric has severities.
-    drawn = [
-        figures.score_figures(a, d)
-        for d in statistics
-        if "drawn" in d.shown
-        and any(row.estimate.value is not None for row in a.results.select("score", d.key))
-    ]
-    every = tuple(tables.score_table(a, declared) for declared in statistics)
-    yield Block("Every statistic", tables=every, folded=True)
-    yield Block("Every statistic as a figure", figures=tuple(chain(*drawn)), folded=True)
-    yield Block(
-        "Pairs of judges on the same items", tables=(tables.comparison_table(a),), folded=True
+    yield _block(
+        a, "Severe labels", tables.severe(a), on_screen=True,
+        gist="how many of them the judges find",
+    )  # fmt: skip
+    every = map(tables.scores, STATISTICS.values())
+    yield _block(a, "Every statistic", *every, folded=True)
+    drawn = (
+        figures.score_figure(a, d)
+        for d in STATISTICS.values()
+        if "drawn" in d.shown and a.judges and any(map(d.fits, a.rubric.metrics))
     )
+    yield Block("Every statistic as a figure", figures=tuple(drawn), folded=True)
+    yield _block(a, "Pairs of judges on the same items", tables.COMPARISONS, folded=True)
+
+
+def _block(a: Alignment, heading: str, *specs: tables.TableSpec, **shown: Any) -> Block:
+    return Block(heading, tables=tuple(tables.show(a, spec) for spec in specs), **shown)
 
 
 def _people(a: Alignment) -> Iterator[Block]:
-    statistics = tables.present(a)
     same = _span(row.estimate for row in a.results.select("agreement", "observed", who="all"))
-    yield Block(
-        "Agreement among the annotators", tables=(tables.agreement_table(a),), on_screen=True,
+    yield _block(
+        a, "Agreement among the annotators", tables.AGREEMENT, on_screen=True,
         gist=f"the same label in {same} of pairs",
     )  # fmt: skip
-    yield Block("Pairs of annotators", tables=tuple(tables.pairs_tables(a)), folded=True)
-    ceilings = tuple(tables.ceiling_table(a, d) for d in statistics if "ceiling" in d.shown)
-    yield Block("Each annotator against the others", tables=ceilings, folded=True)
+    yield _block(a, "Pairs of annotators", tables.PAIRS, folded=True)
+    yield _block(a, "Each annotator against the others", tables.ANNOTATORS, folded=True)
 
 
 def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
-    if a.real_judges:
-        drawn = tuple(figures.confusion_figures(a))
-        counts = tuple(tables.confusion_tables(a))
-        yield Block(
-            "Label by label", tables=counts, figures=drawn,
-            gist="which labels the judges give instead of the reference label",
-        )  # fmt: skip
-    yield Block(
-        "Label use", tables=(tables.label_use_table(a),), gist="how often each label is given"
-    )
-    if probabilities := tuple(tables.probability_tables(a)):
-        shown = tuple(figures.reliability_figures(a))
-        said = "Of the judges that gave a probability for every label."
-        yield Block("Probabilities", (said,), probabilities[:1], shown)
-        yield Block("More on probabilities", tables=probabilities[1:], folded=True)
+    yield _block(
+        a, "Label by label", *map(tables.confusion, a.rubric.metrics),
+        figures=tuple(figures.confusion_figures(a)),
+        gist="which labels the judges give instead of the reference label",
+    )  # fmt: skip
+    yield _block(a, "Label use", tables.LABEL_USE, gist="how often each label is given")
+    drawn = tuple(figures.reliability_figures(a))
+    yield _block(a, "Probabilities", tables.PROBABILITIES, figures=drawn)
+    yield _block(a, "More on probabilities", tables.CALIBRATION, folded=True)
 
 
 def _what_if(a: Alignment) -> Iterator[Block]:
-    failed = {d.key: tables.failures_table(a, d) for d in tables.present(a)}
-    if accuracy := failed.pop("accuracy", None):
-        missing = counted(sum(one.failures for one in _accuracies(a)), "label")
-        yield Block(
-            "Missing verdicts", tables=(accuracy,), on_screen=True,
-            gist=f"{missing} of the judges, and what they change",
-        )  # fmt: skip
-    others = tuple(failed.values())
-    yield Block("Missing verdicts, counted three ways", tables=others, folded=True)
+    missing = counted(sum(one.failures for one in _accuracies(a)), "label")
+    yield _block(
+        a, "Missing verdicts", tables.failures("accuracy"), on_screen=True,
+        gist=f"{missing} of the judges, and what they change",
+    )  # fmt: skip
+    yield _block(a, "Missing verdicts, counted three ways", tables.failures(), folded=True)
 
 
 def _span(found: Iterable[Estimate]) -> str:
@@ -225,7 +214,9 @@ def describe(a: Alignment) -> list[str]:
         f"{counted(len(a.rubric.metrics), 'metric')}.",
         f"{listed(found)}.",
     ]
-    if a.n_labels and not kinds["control"]:
+    if not a.n_labels:
+        said.append(NO_LABELS)
+    elif not kinds["control"]:
         said.append("There is no baseline, so no judge can be called good by this report.")
     return said
 

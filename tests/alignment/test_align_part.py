@@ -1,7 +1,6 @@
 """What is shown of an alignment: its tables, sentences, figures and items."""
 
 import re
-import statistics
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -25,6 +24,7 @@ from judgebench.results.part import Block, figures_of
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.rubric import load_rubric
+from judgebench.stats.means import mean_and_sd
 
 CONTROL = " (baseline)"
 
@@ -113,27 +113,12 @@ def test_a_published_table_is_laid_out_again_to_the_last_digit(realistic: Alignm
         for m, (values, _, _) in PUBLISHED.items()
         for name, value in zip(names, values, strict=True)
     )
-    t = tables.accuracy_table(replace(realistic, found=Results(rows)))
-    assert t.columns[:8] == ("Metric", *names, "Average", "StdDev")
+    t = tables.show(replace(realistic, found=Results(rows)), tables.ACCURACY)
+    assert t.columns == ("Metric", *names)
     for m, row in zip(realistic.rubric.metrics, t.rows, strict=True):
         values, average, sd = PUBLISHED[m.id]
-        shown = [cell.value for cell in row[1:8]]
-        assert shown == [*(f"{value:.3f}" for value in values), average, sd]
-
-
-def test_average_leaves_undefined_values_out_and_says_so(realistic: Alignment) -> None:
-    judge, first = realistic.judges[0].name, realistic.rubric.metrics[0].id
-    none = Estimate(None, reason="none")
-    changed = with_rows(realistic, lambda r: replace(r, estimate=none) if r.judge == judge else r)
-    t = tables.accuracy_table(changed)
-    average = t.rows[0][t.columns.index("Average")]
-    assert average.remark == "over 4 of 5 judges"
-    rest = [changed.score("accuracy", j.name, first).value for j in changed.real_judges[1:]]
-    assert average.value == f"{statistics.mean(rest):.3f}"
-
-
-def test_one_judge_has_neither_average_nor_spread(tiny: Alignment) -> None:
-    assert not {"Average", "StdDev"} & set(table(tiny, "accuracy").columns)
+        assert [cell.estimate.value for cell in row[1:]] == [*values]
+        assert tuple(f"{x:.3f}" for x in mean_and_sd(values)) == (average, sd)
 
 
 def test_no_judge_stands_without_the_controls(realistic: Alignment, tiny: Alignment) -> None:
@@ -141,7 +126,7 @@ def test_no_judge_stands_without_the_controls(realistic: Alignment, tiny: Alignm
     for statistic in ("accuracy", "severity_error", "severe_recall"):
         columns = table(realistic, f"{statistic}-left_out").columns
         assert all(f"{judge.name}{CONTROL}" in columns for judge in realistic.controls)
-    assert table(realistic, "accuracy").columns[-2:] == ("Best baseline", tables.CEILING)
+    assert {"Best baseline", tables.ONE_ANNOTATOR} < {*table(realistic, "accuracy").columns}
     assert table(realistic, "severe").columns[-1] == "Best baseline"
     assert "no baseline" in describe(tiny)[-1]
     assert not any("no baseline" in sentence for sentence in describe(realistic))
@@ -153,7 +138,7 @@ def test_three_ways_are_shown_where_verdicts_are_missing_and_only_there(
     t = table(realistic, "accuracy-failures")
     assert {row[0].text for row in t.rows} == {"OpenBioLLM-70B", "smollm2-135m", "jury-of-three"}
     for row in t.rows:
-        plain, worst, best = (cell.estimate for cell in row[2:])
+        plain, worst, best = (cell.estimate for cell in row[3:])
         assert plain.n_missing > 0
         assert worst.value <= plain.value <= best.value
     assert not [t for t in all_tables(tiny) if t.key.endswith("-failures")]
@@ -191,11 +176,13 @@ def test_the_best_control_is_the_one_nearest_to_the_ideal(
 def test_severe_items_are_counted_and_scarcity_is_reported(
     realistic: Alignment, long_labels: Alignment
 ) -> None:
-    row = {row[0].text: row for row in table(realistic, "severe").rows}["Extent of Possible Harm"]
+    shown = table(realistic, "severe")
+    row = {row[0].text: row for row in shown.rows}["Extent of Possible Harm"]
     about = {"metric": "extent_of_harm", "human_label": "Death or severe harm"}
     count = realistic.results.find("count", "distribution", **about)
-    assert (row[1].text, row[2].text) == ("Death or severe harm", str(count.value))
-    assert "more for an interval within" in row[3].provenance
+    assert "Extent of Possible Harm: Death or severe harm" in shown.notes[0]
+    assert row[-1].estimate.n == count.value
+    assert "more for an interval within" in row[2].provenance
     assert [row[0].text for row in table(long_labels, "severe").rows] == ["Query risk"]
 
 
@@ -217,28 +204,27 @@ def test_without_human_labels_there_is_only_what_the_judges_did() -> None:
     assert [t.key for t in all_tables(found)] == ["label-use", "judges"]
     assert "Without human labels" in found.part.blocks[0].text[-1]
     use = table(found, "label-use")
-    assert use.columns == ("Metric", "Label", "m")
-    assert [row[-1].text for row in use.rows] == ["1 of 3 (33.3 %)"] * 3 + ["0 of 3 (0.0 %)"]
+    assert use.columns == ("Metric", "Label", "m (judge)")
+    assert [row[-1].text for row in use.rows] == ["1 of 3 (33 %)"] * 3 + ["0 of 3 (0 %)"]
     assert align("x", load_rubric("medical-safety"), [], [], []).part.blocks == ()
 
 
 # --- judges against each other --------------------------------------------------------------------
 
 
-def test_real_pairs_are_all_shown_and_of_the_controls_the_nearest(realistic: Alignment) -> None:
+def test_real_pairs_are_all_shown_and_of_the_controls_the_best(realistic: Alignment) -> None:
     t = table(realistic, "comparisons")
     assert len(t.rows) == 8 * (10 + 5)  # metrics, pairs of five judges, five judges
     beside = [row for row in t.rows if row[1].text.endswith(CONTROL)]
     assert len(beside) == 8 * 5
     titles = {m.title: m.id for m in realistic.rubric.metrics}
     for row in beside:
-        keys = {"judge": row[1].text.split(" − ")[0], "metric": titles[row[0].text]}
-        leads = [
-            realistic.results.find("accuracy_difference", "comparison", who=c.name, **keys).value
-            for c in realistic.controls
-        ]
-        assert len(leads) == 5
-        assert row[2].estimate.value == min(leads)
+        judge, control = row[1].text.removesuffix(CONTROL).split(" − ")
+        metric = titles[row[0].text]
+        assert control == realistic.best_control("accuracy", metric)[0]
+        keys = {"judge": judge, "metric": metric, "who": control}
+        difference = realistic.results.find("accuracy_difference", "comparison", **keys)
+        assert row[2].estimate == difference
 
 
 def test_a_small_p_is_not_shown_as_zero_and_a_missing_one_says_why(realistic: Alignment) -> None:
@@ -249,7 +235,7 @@ def test_a_small_p_is_not_shown_as_zero_and_a_missing_one_says_why(realistic: Al
             return replace(row, estimate=Estimate(None, reason="no item has labels of both"))
         return row
 
-    row = tables.comparison_table(with_rows(realistic, change)).rows[0]
+    row = tables.show(with_rows(realistic, change), tables.COMPARISONS).rows[0]
     assert row[3].text == "< 0.001"
     assert (row[4].text, row[4].remark) == (DASH, "undefined: no item has labels of both")
 
@@ -268,21 +254,31 @@ def weighing(n: int = 150) -> Alignment:
 
 def test_every_score_of_probabilities_stands_in_a_table(realistic: Alignment) -> None:
     found = weighing()
-    shown = [c for t in tables.probability_tables(found) for r in t.rows for c in r]
+    scores, curves = (tables.show(found, t) for t in (tables.PROBABILITIES, tables.CALIBRATION))
+    shown = [cell for row in (*scores.rows, *curves.rows) for cell in row]
     estimates = [cell.estimate for cell in shown if cell.estimate]
     for row in found.results.select("probability"):
         assert row.estimate in estimates, row
     texts = [cell.text for cell in shown]
     for row in found.results.select("calibration", "confidence"):
         assert f"{row.estimate.value:.3f}" in texts
-    assert [*tables.probability_tables(realistic)] == [*reliability_figures(realistic)] == []
-    assert any("honest" in t.title for t in all_tables(found) if t.key == "calibration-2")
+    assert {row[0].text for row in curves.rows} == {"bold", "honest <b>"}
+    assert [*reliability_figures(realistic)] == []
+    assert not [t for t in all_tables(realistic) if t.key in ("probabilities", "calibration")]
+
+
+def test_an_annotator_may_have_any_name_and_that_of_a_judge() -> None:
+    found = aligned({"label": "aab", "annotator": "abb", "m": "aab"}, {"m": "abb"})
+    names = ("label", "annotator", "m")
+    assert {*names} < {*table(found, "ceiling").columns}
+    use = table(found, "label-use")
+    assert use.columns[2:] == ("Reference label", *sorted(names), "m (judge)")
 
 
 @pytest.mark.parametrize("n", [1, 3, 50])
 def test_a_handful_of_answers_is_no_error(n: int) -> None:
     found = weighing(n)
-    for cell in (c for t in tables.probability_tables(found) for r in t.rows for c in r):
+    for cell in (c for t in all_tables(found) for r in t.rows for c in r):
         assert "nan" not in cell.value + cell.interval
     assert list(drawn(reliability_figures(found))) == ["reliability_1", "reliability_2"]
 
@@ -292,8 +288,7 @@ def test_a_handful_of_answers_is_no_error(n: int) -> None:
 
 def test_what_is_drawn(tiny: Alignment, hostile: Alignment) -> None:
     assert [figure.key for figure in figures_of([tiny.part])] == [
-        "heat_map_accuracy", "judges_and_controls_accuracy", "heat_map_weighted_kappa",
-        "judges_and_controls_weighted_kappa", "confusion_1_m",
+        "judges_and_controls_accuracy", "judges_and_controls_weighted_kappa", "confusion_1_m",
     ]  # fmt: skip
     assert {key for key, d in STATISTICS.items() if "drawn" in d.shown} == {
         "accuracy", "weighted_kappa",
@@ -347,12 +342,14 @@ def test_the_settings_of_each_judge_can_be_read(realistic: Alignment) -> None:
 
 def test_label_use_counts_the_same_items_for_humans_and_judges() -> None:
     found = table(aligned({"ann": "aab_"}, {"m": "abb.", "other": "aaa."}), "label-use")
-    assert found.columns == ("Metric", "Label", "Severity", "Reference label", "ann", "m", "other")
+    assert found.columns == (
+        "Metric", "Label", "Reference label", "ann", "m (judge)", "other (judge)",
+    )  # fmt: skip
     assert [cell.text for cell in found.rows[0][1:]] == [
-        "a", "0", "2 of 3 (66.7 %)", "2 of 3 (66.7 %)", "1 of 3 (33.3 %)", "3 of 3 (100.0 %)",
+        "a", "2 of 3 (67 %)", "2 of 3 (67 %)", "1 of 3 (33 %)", "3 of 3 (100 %)",
     ]  # fmt: skip
     assert [cell.text for cell in found.rows[-1][1:]] == [
-        "No label", DASH, DASH, DASH, "0 of 3 (0.0 %)", "0 of 3 (0.0 %)",
+        "No label", DASH, DASH, "0 of 3 (0 %)", "0 of 3 (0 %)",
     ]  # fmt: skip
 
 

@@ -118,7 +118,7 @@ def test_the_table_has_judges_baselines_and_annotators_and_says_what_the_rest_re
     blocks = alignment_part(jb.align(study)).blocks
     tables = {table.key: table for block in blocks for table in block.tables}
     names = [line[1].value for line in tables["several"].rows]
-    assert {"second", "first", "both", "A", "B", "C", "All annotators"} <= set(names)
+    assert {"second", "first", "both", "A", "B", "C", "All pooled"} <= set(names)
     assert any(name.endswith("(baseline)") for name in names)
     assert any("the label named first" in note for note in jb.align(study).notes)
 

@@ -118,7 +118,7 @@ def test_align_prints_the_tables_of_a_paper_and_with_v_the_decisions_too(files: 
     code, out = ask("align", *GIVEN, "--verdicts", "gpt4.csv")
     assert code == 0
     assert re.search(r"gpt4 +\.75 \[\.\d\d, \.\d\d\] +\.62 +\.47 .* do not use", out)
-    assert "Failures count as wrong: gpt4 25 % of the answers." in " ".join(out.split())
+    assert "Failures count as wrong: gpt4 15 of 60 labels." in " ".join(out.split())
     assert "Agreement among the annotators" in out
     assert "It gives no label on 25 % of the answers." not in out
     _, every = ask("align", *GIVEN, "--verdicts", "gpt4.csv", "-v")

@@ -51,8 +51,8 @@ def test_a_run_without_labels_ends_with_the_verdicts(call) -> None:  # type: ign
     assert "Verdicts: run/report/verdicts.csv" in out
     assert "no human labels" not in out
     lines = [[cell.strip() for cell in line.split("│")] for line in out.splitlines()]
-    assert ["Tone", "Kind", "6 of 9 (66.7 %)", "6 of 9 (66.7 %)"] in lines
-    assert ["Help", "No label", "2 of 9 (22.2 %)", "2 of 9 (22.2 %)"] in lines
+    assert ["Tone", "Kind", "6 of 9 (67 %)", "6 of 9 (67 %)"] in lines
+    assert ["Help", "No label", "2 of 9 (22 %)", "2 of 9 (22 %)"] in lines
     with Path("run/report/verdicts.csv").open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file)
     about = ["item_id", "question", "system", "group", "judge"]

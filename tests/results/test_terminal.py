@@ -26,7 +26,7 @@ def test_nothing_is_wider_than_the_terminal_or_cut(realistic: Alignment, width: 
     text = printed(realistic.part, width=width)
     assert max(map(len, text.split("\n"))) <= width
     assert "…" not in text.replace("… with", "")
-    for expected in ("0.970", "[0.915, 0.994]", "Human ceiling", "Best baseline"):
+    for expected in ("0.970", "[0.915, 0.994]", "One annotator", "Best baseline"):
         assert expected in text or width < 80
 
 
