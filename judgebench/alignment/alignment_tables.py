@@ -16,6 +16,7 @@ from judgebench.results.layout import Content, Layout
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.rubric import Metric
+from judgebench.stats.means import mean_and_sd
 from judgebench.stats.response_sets import SET_STATISTICS
 from judgebench.words import counted, listed, percent
 
@@ -119,7 +120,7 @@ def _cell(row: Row) -> Content:
         return count_of(row.estimate)
     if row.statistic in ("permutation_p", "p_holm"):
         return p_cell(row.estimate)
-    if row.statistic == "confidence":
+    if row.statistic == "confidence" or row["who"] == "judges":
         return format_number(row.estimate.value)
     return Cell(estimate=row.estimate, signed=row.statistic in _SIGNED or row["who"] == "gain")
 
@@ -136,14 +137,23 @@ def _meaning(declared: Declared) -> str:
 # --- judges against the truth ---------------------------------------------------------------------
 
 
+def _averages(a: Alignment) -> Iterator[Row]:
+    """The mean and the standard deviation of several judges' accuracies, on each metric."""
+    for metric in a.rubric.metrics if len(a.real_judges) > 1 else ():
+        values = [a.score("accuracy", judge.name, metric.id).value for judge in a.real_judges]
+        for name, value in zip(("Average", "StdDev"), mean_and_sd(values), strict=True):
+            yield Row("score", "accuracy", Estimate(value), name, metric.id, {"who": "judges"})
+
+
 # As in Table 1 of Diekmann et al., with what is needed to read it put beside it.
 ACCURACY = TableSpec(
     "accuracy",
     "Accuracy against the human labels, failures left out",
-    lambda a: a.standings("accuracy"),
+    lambda a: [*a.standings("accuracy"), *_averages(a)],
     across="judge",
     notes=(
-        "Best baseline: the baseline with the highest accuracy on that metric, named in its mark. "
+        "Average and StdDev (of a sample) are over the judges that have the number. Best baseline: "
+        "the baseline with the highest accuracy on that metric, named in its mark. "
         "One annotator: each against the others.",
     ),
 )

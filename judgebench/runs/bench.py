@@ -256,11 +256,12 @@ class Bench:
     @property
     def in_words(self) -> str:
         """A summary of its content."""
-        beside = f" and {len(self.extension.beside)} altered ones" if self.extension else ""
         rows = Counter(answer.kind for answer in self.answers)
-        counts = listed([counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()])
+        counts = [counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()]
+        if self.extension:
+            counts.append(counted(len(self.extension.beside), "altered answer"))
         parts = [
-            f"{counts}{beside} with {counted(self.dataset.n_labels, 'human label')}",
+            f"{listed(counts)} with {counted(self.dataset.n_labels, 'human label')}",
             counted(self.n_judges, "judge"),
             counted(len(self.controls), "baseline"),
         ]

@@ -38,6 +38,7 @@ def test_frames_equal_the_csv_files_row_for_row(study: jb.Study, tmp_path: Path)
     for findings in found.values():
         frame = findings.to_frame("all")
         filed = every[every["part"] == findings.part.key].reset_index(drop=True)
+        assert set(filed.pop("caveat")) <= {"", *study.gaps}
         assert (filed.drop(columns=[*frame.columns, "part"]) == "").all(axis=None)
         filed = filed[list(frame.columns)]
         assert len(filed) == len(frame) > 0

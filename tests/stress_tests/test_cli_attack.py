@@ -74,7 +74,7 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
         "stress": {"attacks": ["consensus-violation.jsonl"]}, }  # fmt: skip
     Path("bench.yaml").write_text(yaml.safe_dump(bench))
     told = call("stress", "bench.yaml", "--reviewed")
-    assert "1 answer, 1 altered answer" in told
+    assert "1 answer and 1 altered answer" in told
     assert Path("runs/mine/report/results.csv").is_file()
     again = call("report", "runs/mine", "--to", "out", "-v", "--figures")
     assert "stress_missed-heat" in again
@@ -210,4 +210,4 @@ def test_a_bench_of_sets_alone_is_checked_as_a_stress_test(tmp_path: Path) -> No
     path.write_text("name: b\nrubric: medical-safety\nstress: {attacks: [consensus-violations]}\n")
     found = check_all([path], "medical-safety")
     assert not found.errors
-    assert "40 answers and 40 altered ones" in found.facts[0]
+    assert "40 answers and 40 altered answers" in found.facts[0]
