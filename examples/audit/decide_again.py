@@ -210,7 +210,7 @@ def judge_tests(card: StudyCard, decisions: Any) -> Iterator[Row]:
     """Yield the published test of each judge; `guarded`: it also beats every baseline."""
     claims = {(claim["judge"], claim["metric"]) for claim in card.passes}
     outcomes = outcome_of(decisions)
-    for row in decisions.results.select("alternative_test", who="published"):
+    for row in decisions.results.select("alternative_test"):
         if row.statistic in TESTED:
             place = row.judge, row.metric
             claimed = "yes" if place in claims else "no"
@@ -221,8 +221,7 @@ def judge_tests(card: StudyCard, decisions: Any) -> Iterator[Row]:
 def baseline_tests(study: jb.Study, decisions: Any) -> Iterator[Row]:
     """Yield the published test with each baseline in the place of a judge."""
     for metric in study.rubric.metrics:
-        keys = {"metric": metric.id, "who": "published"}
-        epsilon = decisions.results.find("epsilon", "alternative_test", **keys).value
+        epsilon = decisions.results.find("epsilon", "alternative_test", metric=metric.id).value
         humans, k = study.humans[metric.id], len(metric.labels)
         people = [maker for maker in humans.makers if not is_slot(maker)]
         if epsilon is None or len(people) < 2:
