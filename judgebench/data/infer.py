@@ -1298,7 +1298,7 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
 
 def _check_draws(draft: Draft) -> None:
     """Raise Ask where a judge says different things of an item, and no column numbers its draws.
-    Where one does, a draw that stands twice is an error of its row."""
+    Where one does, a second row of a draw is an error of that row."""
     key = (*draft.key, *draft.of("judge", "metric", "repeat", "first", "second", "criterion"))
     verdicts = draft.of("verdict", "reply")
     if draft.n_different(*key) < draft.n_different(*key, *verdicts):
