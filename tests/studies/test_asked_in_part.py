@@ -111,6 +111,7 @@ def test_nothing_is_decided_and_the_reason_says_why(study: jb.Study) -> None:
 
 
 def test_a_rate_by_verdicts_alone_is_of_what_was_asked(study: jb.Study) -> None:
+    pytest.importorskip("judgebench.rates")
     found = jb.estimate(study).results
     rate = found.find("verdicts", "rate", judge="part", of="yes", group="all")
     assert rate.n == ASKED
