@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
-from itertools import compress
+from itertools import compress, starmap
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.errors import shorten
@@ -181,7 +181,7 @@ def read_reply(
         values = _by_meaning(found, rubric, beside)
     except ValueError as error:
         return [Reading(problems=(str(error),))] * len(names)
-    readings, patterns = [], []
+    readings, verdict = [], []
     for place, name in enumerate(names):
         labels, problems = {}, []
         for metric in rubric.metrics:
@@ -192,11 +192,12 @@ def read_reply(
                 problems.append(f"{beside.label_name(place, metric)}: {error}")
                 continue
             written = value[0] if isinstance(value, list) else value
-            known_as = (metric.id, metric.title, name, name.replace("_", ""))
             meant = () if thresholds else metric.given_in(label)[:1]
-            patterns.append(_pattern(known_as, (str(written), *meant)))
+            verdict.append(
+                ((metric.id, metric.title, name, name.replace("_", "")), (str(written), *meant))
+            )
         readings.append(Reading(labels, tuple(problems), rationale=reasons[place]))
-    if patterns and _hold(_shown(judged), patterns):
+    if verdict and _hold(_shown(judged), starmap(_pattern, verdict)):
         return [Reading(problems=(QUOTED,))] * len(names)
     return readings
 
@@ -509,7 +510,7 @@ def _hold(texts: Iterable[str], verdict: Iterable[re.Pattern[str]]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _pattern(names: Sequence[str], values: Sequence[str]) -> re.Pattern[str]:
-    """What stands in a view where it holds one of the values behind one of the names, which may
+    """The pattern of a view that holds one of the values behind one of the names, which may
     begin within a word, since a copy may."""
     heads = "|".join(f"(?<={_letters(name)})" for name in (*names, "[RESULT]") if name)
     tails = "|".join(map(_letters, values))
