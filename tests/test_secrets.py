@@ -25,7 +25,7 @@ from fault_account import QUICK
 from fuzz_budget import fuzzed
 from hypothesis import example, given
 from hypothesis import strategies as st
-from loopback import Body, Loopback, Play, completion, raw, said, status
+from loopback import Body, Loopback, Play, completion, is_few_words, raw, said, status
 
 from judgebench.errors import SetupError
 from judgebench.models.contract import Request
@@ -133,7 +133,7 @@ FATAL: dict[str, Play] = {
 
 def by_question(body: Body, count: int) -> Play:
     """The play that the answer names; a 429 is for the first time only."""
-    if body["messages"][-1]["content"] == FEW_WORDS[0].content:
+    if is_few_words(body):
         return said("an example")
     (name,) = re.findall(r"says it in <(.*?)>", body["messages"][-1]["content"])
     if name == "a 429" and name in _LIMITED:
@@ -257,8 +257,7 @@ def test_a_proxys_password_is_nowhere(
             heard = request.headers.get("Proxy-Authorization", "")
             return web.json_response({"error": {"message": f"{heard} {PASSWORD}"}}, status=400)
 
-        is_few_words = body["messages"][-1]["content"] == FEW_WORDS[0].content
-        return said("an example") if is_few_words else play
+        return said("an example") if is_few_words(body) else play
 
     with Loopback(script) as proxy:
         address = proxy.base_url.removeprefix("http://").removesuffix("/v1")

@@ -41,7 +41,7 @@ def scores(
 
 
 def coverage(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """How many answers the judge was asked about, of how many; nothing where of all."""
+    """The number of answers that the judge was asked about, of how many; nothing where of all."""
     n_asked, n = study.n_asked(judge, [metric])
     if n_asked < n:
         yield Row("asked", "answers", Estimate(n_asked, n=n), judge.name, metric.id)

@@ -108,7 +108,7 @@ def show(a: Alignment, spec: TableSpec) -> Table:
 
 
 def _judge_names(a: Alignment) -> dict[str, str]:
-    """What is shown in place of a judge's name; a baseline is told apart by a word and not only by
+    """The words in place of a judge's name; a baseline is told apart by a word and not only by
     its place."""
     controls = {judge.name: f"{judge.name} (baseline)" for judge in a.controls}
     return {"": ONE_ANNOTATOR, BEST_BASELINE: "Best baseline", **controls}
@@ -236,7 +236,7 @@ def confusion(metric: Metric) -> TableSpec:
 
 
 def _label_counts(a: Alignment) -> Iterator[Row]:
-    """How often each label is a reference label and is given by each annotator, unless these are
+    """Counts of each label as a reference label, and as given by each annotator, unless these are
     very many, and by each judge on the items with a reference label; without any, on all."""
     if a.n_labels:
         yield from a.results.select("distribution")

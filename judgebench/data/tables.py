@@ -246,8 +246,9 @@ def _decoded(
 
 
 def _decode(content: bytes, file: str, findings: Findings) -> str:
-    """What is not all UTF-8: UTF-16 with a mark, else Windows-1252. A line of bytes that are no
-    UTF-8 among lines that are comes out as surrogates. Raises SetupError for two encodings."""
+    """The text of a file that is not all UTF-8: UTF-16 with a mark, else Windows-1252. A line of
+    bytes that are no UTF-8 among lines that are comes out as surrogates. Raises SetupError for two
+    encodings."""
     if content.startswith(_UTF16):
         return content.decode("utf-16")
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")

@@ -281,7 +281,7 @@ def _probability_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> I
 
 
 def _decision_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterator[Fault]:
-    """What cannot be asked of a model that answers each question and writes no text."""
+    """Rules on what cannot be asked of a model that answers each question and writes no text."""
     message = "cannot be asked of a decision model; it needs a prompt with `reply: json`"
     yield prompt.reply != "json", "prompt", message
     message = "has no effect on a decision model, which writes no text"

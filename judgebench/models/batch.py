@@ -345,7 +345,7 @@ class Batched:
         self._note([batch for batch in self._batches if batch not in batches])
 
     def _results(self, batch: Batch) -> tuple[dict[str, Result], str]:
-        """What `OpenAI.results` gives, once the batch has ended."""
+        """The result of `OpenAI.results`, once the batch has ended."""
         interval = WAITS.first
         while (results := self._patiently(partial(self._api.results, batch.id))) is None:
             self._wait(interval)

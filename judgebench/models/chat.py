@@ -386,7 +386,7 @@ async def ask_with_less(
 
 
 def _is_named(parameter: str, error: str) -> bool:
-    """Whether an error is about this parameter of a body."""
+    """Return whether an error is about this parameter of a body."""
     if parameter in ("model", "messages"):
         return False
     name = re.escape(parameter).replace("_", "_?")

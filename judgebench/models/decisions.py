@@ -80,7 +80,7 @@ def _weights(question: Question, answer: Body) -> Weights:
 
 
 def _listed(question: Question, answer: Body) -> Weights:
-    """What stands in an answer: a list of labels, or an object by label, or by level from 0."""
+    """The probabilities in an answer: a list of labels, or an object by label, or by level."""
     if question.kind == "predicate":
         p: float = answer["probability"] if "probability" in answer else answer["noul"]
         return dict.fromkeys(question.options, p)

@@ -206,7 +206,7 @@ class LlamaEngine:
         return self._response("/v1/chat/completions", {**body, "cache_prompt": reuse})
 
     def ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """What the engine says. Raises RunError for a refusal."""
+        """The JSON of the engine's reply. Raises RunError for a refusal."""
         response = self._response(path, body)
         if "error" in response:
             raise RunError(f"llama.cpp refuses {path}: {error_text(response)}")

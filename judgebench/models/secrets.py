@@ -122,7 +122,7 @@ class Secrets:
 
 
 class _Runs:
-    """What stands in any of some texts as so many characters in a row."""
+    """The runs of so many characters in a row that stand in any of some texts."""
 
     def __init__(self, texts: Iterable[str], length: int) -> None:
         self._length = length

@@ -171,7 +171,7 @@ class TextReader:
         return self._chosen(log_p, np.arange(len(weighed)), weighed)
 
     def cache_of(self, tokens: list[int]) -> TokenCache:
-        """What the model keeps of a beginning; empty where it reads no trees."""
+        """The state that the model keeps of a beginning; empty where it reads no trees."""
         cache = TokenCache()
         if tokens and len(tokens) <= self.tree_reach:
             self._pass(tokens, past_key_values=cache.states, use_cache=True, logits_to_keep=1)
@@ -330,8 +330,8 @@ class LabelScorer:
             yield totals - np.logaddexp.reduce(totals)
 
     def _read_prefix(self, *before: Message) -> TokenCache:
-        """What the model keeps of the tokens with which every prompt with these messages before its
-        first question begins.
+        """The state that the model keeps of the tokens with which every prompt with these messages
+        before its first question begins.
 
         They depend on no answer, or replies would depend on the order of answers. The last is
         left out, for it may grow together with what follows.

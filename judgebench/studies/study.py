@@ -56,7 +56,7 @@ class JudgeVerdicts:
     models: Mapping[str, int] = field(default_factory=dict)  # verdicts by who said to reply
 
     def coded(self, answers: IndexedAnswers, metrics: Sequence[Metric] = ()) -> CodedVerdicts:
-        """What these say of the answers, as arrays, made once for the same objects."""
+        """The labels that these give the answers, as arrays, made once for the same objects."""
         about = answers, metrics
         key = tuple(map(id, about))
         if key not in self._kept:
@@ -94,7 +94,7 @@ class JudgeVerdicts:
 
     @property
     def n_draws(self) -> int:
-        """How many verdicts of an item somebody has at most, of which the label is the majority."""
+        """The most verdicts that somebody has of an item, of which the label is the majority."""
         return int((self.about or {}).get("draws", 1)) if self.is_recorded else 1
 
     @property
@@ -392,7 +392,7 @@ class Study:
         return replace(self, answers=answers, humans=humans, n_labels=given)
 
     def coded(self, judge: JudgeVerdicts) -> CodedVerdicts:
-        """What the judge says of each item, as arrays."""
+        """The judge's verdict on each item, as arrays."""
         return judge.coded(self.answers, self.rubric.metrics)
 
     def scores(self, judge: JudgeVerdicts) -> FloatArray:
@@ -435,8 +435,8 @@ class Study:
         return found & ~self.coded(judge).trained_on(self.answers)
 
     def n_asked(self, judge: JudgeVerdicts, metrics: Sequence[Metric] = ()) -> tuple[int, int]:
-        """How many items the judge was asked about, and how many are owed, of any of the metrics;
-        all metrics where none is given."""
+        """The number of items that the judge was asked about, and of those that are owed, of any of
+        the metrics; all metrics where none is given."""
         every = [self.owed(judge, metric) for metric in metrics or self.rubric.metrics]
         owed = np.any(every, axis=0)
         return int((owed & self.asked(judge)).sum()), int(owed.sum())

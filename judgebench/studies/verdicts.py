@@ -161,7 +161,7 @@ _STATUSES = [*Status, Status.SKIPPED]  # by their codes
 
 
 class CodedVerdicts:
-    """What a judge said of each answer, as arrays: a million verdicts as objects would take
+    """A judge's verdict on each answer, as arrays: a million verdicts as objects would take
     gigabytes. Labels and probabilities are those of the `metrics`."""
 
     def __init__(self, answers: IndexedAnswers, metrics: Sequence[Metric]) -> None:

@@ -18,11 +18,18 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from judgebench.models.transport import FEW_WORDS
+
 Body = Mapping[str, Any]
 Play = Callable[[web.Request, Body], Awaitable[web.StreamResponse]]
 Script = Sequence[Play] | Callable[[Body, int], Play]
 
 PATIENCE = 20.0  # seconds that a test waits for anything at most
+
+
+def is_few_words(body: Body) -> bool:
+    """Return whether this is the request that asks whether a server replies at all."""
+    return bool(body["messages"][-1]["content"] == FEW_WORDS[0].content)
 
 
 def completion(text: str | None, finish: str = "stop", **message: Any) -> dict[str, Any]:

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
-from loopback import Loopback, said, status
+from loopback import Loopback, is_few_words, said, status
 from scripted_judges import Listener
 
 import judgebench as jb
 from judgebench.api import analyse, parts
 from judgebench.errors import DamagedRun
 from judgebench.features import WINGS
-from judgebench.models.transport import FEW_WORDS
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
 from judgebench.runs import run_bench
@@ -337,8 +336,7 @@ def test_a_model_without_a_verdict_fails_the_run(tmp_path: Path, call, monkeypat
     bench = _write_bench(tmp_path / "b", "mine", "Polite")
 
     def script(body: Any, count: int) -> Any:
-        few_words = body["messages"][-1]["content"] == FEW_WORDS[0].content
-        return said("An example.") if few_words else status(400)
+        return said("An example.") if is_few_words(body) else status(400)
 
     with Loopback(script) as server:
         settings = {"base_url": server.base_url, "max_retries": 0}

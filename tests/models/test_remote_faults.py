@@ -22,6 +22,7 @@ from loopback import (
     echoed,
     hanging,
     html,
+    is_few_words,
     raw,
     said,
     status,
@@ -36,7 +37,7 @@ from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings, Price
-from judgebench.models.transport import FEW_WORDS, MANY_IN_A_ROW, Waits
+from judgebench.models.transport import MANY_IN_A_ROW, Waits
 from judgebench.records import Usage
 
 KEY = "sk-test-0123456789abcdef"
@@ -78,10 +79,6 @@ def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> O
 
 def ask(text: str = "hello", key: str = "1", **more: Any) -> Request:
     return Request(key, (Message("system", "Judge."), Message("user", text)), **more)
-
-
-def is_few_words(body: Body) -> bool:
-    return bool(body["messages"] == [{"role": "user", "content": FEW_WORDS[0].content}])
 
 
 def to_others(play: Any) -> Any:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from exam_case import ROWS, but, exam, kind_of, model
-from loopback import Loopback, said, status
+from loopback import Loopback, is_few_words, said, status
 from scripted_judges import ScriptedBackend
 
 from judgebench.checks import check_all
 from judgebench.judges.config import Decoding
 from judgebench.models.contract import Message, Reply, Request
-from judgebench.models.transport import FEW_WORDS
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.scorers.openqa.questions import (
@@ -179,8 +178,7 @@ def test_the_command_counts_what_is_left_out(call: Any, tmp_path: Path) -> None:
 
 def test_a_server_that_fails_leaves_questions_that_wait(call: Any, tmp_path: Path) -> None:
     def play(body: Any, number: int) -> Any:
-        few_words = body["messages"][-1]["content"] == FEW_WORDS[0].content
-        return said("An example.") if few_words else status(400)
+        return said("An example.") if is_few_words(body) else status(400)
 
     with Loopback(play) as server:
         by = writer_file(tmp_path, f"openai-compatible:x@{server.base_url}")

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from loopback import Body, Loopback, Play, said, status
+from loopback import Body, Loopback, Play, is_few_words, said, status
 
 from judgebench.errors import SetupError
 from judgebench.judges.config import JudgeConfig
@@ -82,7 +82,7 @@ def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: P
             return said("Trains are nice.")
         if "Scabies" in user and down:
             return status(503)
-        if not any(name in user for name in NAMES):  # a few words: is the server down?
+        if is_few_words(body):
             return said("An example.")
         if "Giardiasis" in user:
             return said(false_answer(body, false_claim="Pigs fly."))
