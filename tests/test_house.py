@@ -119,10 +119,7 @@ def test_the_ground_floor_knows_nobody_above_it() -> None:
 
 def test_a_wing_imports_no_other_wing() -> None:
     def forbidden(module: str, found: str) -> bool:
-        allowed = {room(module), ""}
-        if module.endswith(".commands"):  # a wing's verbs call the public functions
-            allowed |= {"cli", "api"}
-        return room(found) in (WINGS | ENTRANCE) - allowed
+        return room(found) in (WINGS | ENTRANCE) - {room(module), ""}
 
     assert not offenders(WINGS, forbidden)
 

@@ -8,7 +8,7 @@ from judgebench.runs.wing import FileKind, Section, Wing
 WING = Wing(
     name="annotate",
     section=Section("annotate", Named("judgebench.annotation.config:AnnotateConfig")),
-    commands=Named("judgebench.annotation.commands:commands"),
+    commands=Named("judgebench.cli.annotate:commands"),
     tables={".sqlite": Named("judgebench.annotation.export:table_rows")},
     studies={"served/study.sqlite": Named("judgebench.annotation.export:rubric_of")},
     kinds=(

@@ -8,5 +8,5 @@ from judgebench.runs.wing import Wing
 WING = Wing(
     name="certificate",
     certify=Named("judgebench.certificate.issue:certify"),
-    commands=Named("judgebench.certificate.commands:commands"),
+    commands=Named("judgebench.cli.watch:commands"),
 )

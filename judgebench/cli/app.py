@@ -34,7 +34,7 @@ from judgebench.cli.options import (
     StudyRubric,
     WorkersOption,
 )
-from judgebench.cli.score import align, report
+from judgebench.cli.report import align, report
 from judgebench.cli.show import (
     ONE_SCREEN,
     Output,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 import typer
 
 from judgebench.cli.options import EVERYTHING, INTERRUPTED, Extent
-from judgebench.cli.score import report_and_print
+from judgebench.cli.report import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show_problems
 from judgebench.errors import JudgesStopped
 from judgebench.shipped import shipped_folder

@@ -5,4 +5,4 @@ from __future__ import annotations
 from judgebench.features import Named
 from judgebench.runs.wing import Wing
 
-WING = Wing(name="compare", commands=Named("judgebench.comparison.commands:commands"))
+WING = Wing(name="compare", commands=Named("judgebench.cli.compare:commands"))

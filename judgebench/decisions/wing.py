@@ -9,7 +9,7 @@ WING = Wing(
     name="decide",
     measure=Named("judgebench.decisions.run:measure_decisions"),
     needs=("stress",),
-    commands=Named("judgebench.decisions.commands:commands"),
+    commands=Named("judgebench.cli.decide:commands"),
     kinds=(
         FileKind(
             "decision rule",

@@ -18,7 +18,7 @@ WING = Wing(
     left=lambda folder: (folder.path / RANKING).is_file(),
     read=Named("judgebench.ranking.rank:read_ranked_run"),
     measure=Named("judgebench.ranking.rank:measure_rankings"),
-    commands=Named("judgebench.ranking.commands:commands"),
+    commands=Named("judgebench.cli.rank:commands"),
     kinds=(
         FileKind("task", Named("judgebench.ranking.proxy.task_file:in_words"), keys=("prompt",)),
     ),

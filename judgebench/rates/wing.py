@@ -8,5 +8,5 @@ from judgebench.runs.wing import Wing
 WING = Wing(
     name="estimate",
     measure=Named("judgebench.rates.run:measure_rates"),
-    commands=Named("judgebench.rates.commands:commands"),
+    commands=Named("judgebench.cli.estimate:commands"),
 )

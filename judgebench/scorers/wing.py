@@ -38,6 +38,6 @@ WING = Wing(
     left=_scored,
     read=Named("judgebench.scorers.candidates:read_scorers"),
     measure=Named("judgebench.scorers.measure:measure_scorers"),
-    commands=Named("judgebench.scorers.commands:commands"),
+    commands=Named("judgebench.cli.scorers:commands"),
     lists={"scorers": Named("judgebench.scorers.config:listed")},
 )

@@ -28,5 +28,5 @@ WING = Wing(
         Named("judgebench.tuning.judges:check_judges"),
         Named("judgebench.tuning.judges:open_judges"),
     ),
-    commands=Named("judgebench.tuning.commands:commands"),
+    commands=Named("judgebench.cli.tune:commands"),
 )

@@ -49,7 +49,7 @@ def run(
     The bench.yaml has the key `proxy`. Without an argument, the shipped example runs with embedded
     models. Safe to interrupt; rerun to resume.
     """
-    from judgebench.cli.score import report_and_print
+    from judgebench.cli.report import report_and_print
     from judgebench.progress import ProgressDisplay
     from judgebench.ranking.rank_bench import given_ranks, load_rank_bench, rank_all
     from judgebench.runs.bench import default_run_folder

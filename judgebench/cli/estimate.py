@@ -17,7 +17,7 @@ from judgebench.cli.options import (
     Truth,
     columns_of,
 )
-from judgebench.cli.score import open_study
+from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, Output, show
 
 commands = Commands()

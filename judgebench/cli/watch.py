@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.options import NO_FILES, Commands, Files, RunOrTables
-from judgebench.cli.score import open_study
+from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, UNMET, Output, show
 
 commands = Commands()

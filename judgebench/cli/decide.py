@@ -17,7 +17,7 @@ from judgebench.cli.options import (
     RunOrTables,
     Truth,
 )
-from judgebench.cli.score import open_study, page_of
+from judgebench.cli.report import open_study, page_of
 from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
 from judgebench.errors import SetupError
 
