@@ -291,3 +291,21 @@ def _exports() -> Lines:
     from judgebench.data.exports import exports
 
     return [(tool, export.has) for tool, export in exports().items()]
+
+
+def check(files: Sequence[str | Path], rubric: str | Path | None = None) -> Outcome:
+    """Every problem in files of any kind, with file and row. Tables are checked against `rubric`,
+    or else as their columns are understood. Calls no model.
+
+    >>> import judgebench as jb
+    >>> print(jb.check(["bench.yaml"]))
+    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 6 baselines
+    24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
+    Bar: annotator-1, annotator-2 and annotator-3.
+    Overlap: 24 of 24 items with a label have two or more.
+      scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
+    warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
+    No errors.
+    """
+    named = None if rubric is None else str(rubric)
+    return check_all([Path(file) for file in files], named)

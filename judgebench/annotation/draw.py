@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,18 @@ from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.errors import Problem, SetupError
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import BETWEEN, Metric
+from judgebench.runs.from_tables import Given
+from judgebench.runs.open import opened_study
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.response_sets import as_sets, members
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Kind = Literal["agreed", "disagreements", "again"]
 _ITEMS: Mapping[Kind, str] = {
@@ -98,7 +105,7 @@ def draw_items(
     return rows
 
 
-def count_drawn(study: Study, kind: Kind, table: Any, metric: str, judge: str) -> str:
+def _count(study: Study, kind: Kind, table: Any, metric: str, judge: str) -> str:
     """Return a sentence on what the labels of drawn items, a table of one annotator, say.
 
     Raises SetupError where there are no such labels, and for disagreements.
@@ -197,3 +204,45 @@ def _new_labels(study: Study, metric: Metric, table: Any) -> Mapping[str, int]:
         raise SetupError(Problem("give the labels of one annotator", "labels", found=several))
     place = metric.set_of if metric.several else metric.index
     return {row.item_id: place(row.label or "") for row in rows if row.annotator in names}
+
+
+def draw(
+    study: Study | str | Path,
+    kind: Kind,
+    *,
+    metric: str = "",
+    judge: str = "",
+    items: int | None = None,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Draw items of a study or a run folder that people are to label once more, at random.
+
+    `agreed`: 59 on which all annotators of the bar and the judge agree; an expert who labels them
+    shows errors that these share. `disagreements`: all on which two annotators or more, or one of
+    them and a judge, differ, with these labels in the column `labels_in_question`; labels of the
+    annotator `adjudicated` on them are gold. `again`: 100 that annotators of the bar labelled, for
+    one of them to label again. `metric` and `judge` may be left out where there is one; all judges
+    count for disagreements. Raises SetupError where there are fewer than `items`.
+
+    >>> import judgebench as jb
+    >>> list(jb.draw(study, "agreed", metric="tone", items=20))  # doctest: +SKIP
+    ['item_id', 'group', 'system', 'question', 'reference', 'text']
+    """
+    import pandas as pd
+
+    return pd.DataFrame(draw_items(opened_study(study), kind, metric, judge, items, seed))
+
+
+def count_drawn(
+    study: Study | str | Path, kind: Kind, labels: Given, *, metric: str = "", judge: str = ""
+) -> str:
+    """Say what the labels of one annotator on drawn items tell. Of `agreed` items: how many the
+    expert contradicts, with an exact interval. Of items labelled `again`: whether the judge gives
+    the labels of record more often than the new ones, as it does where these were made in sight of
+    the judge (exact, one-sided, at 1 %). Raises SetupError for labels of no such item.
+
+    >>> import judgebench as jb
+    >>> jb.count_drawn(study, "agreed", "expert/labels.csv", metric="tone")  # doctest: +SKIP
+    'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
+    """
+    return _count(opened_study(study), kind, labels, metric, judge)

@@ -46,9 +46,9 @@ def init(
       rubric: medical-safety
       annotators: [ann, ben]
     """
-    from judgebench.api import annotate
+    import judgebench as jb
 
-    typer.echo(annotate(file, to, new_version=new_version))
+    typer.echo(jb.annotate(file, to, new_version=new_version))
 
 
 @app.command(
@@ -82,16 +82,16 @@ def draw(
     any. One annotator labels them blind, and --count says whether the labels of record may have
     been made in sight of the judge.
     """
-    from judgebench import api
+    import judgebench as jb
     from judgebench.files import all_or_nothing, write_atomically
 
     if (to is None) == (count is None):
         raise SetupError(Problem("give either --to or --count"))
-    study = api.study(run) if run.is_file() else api.open_run(run)
+    study = jb.study(run) if run.is_file() else jb.open_run(run)
     if count is not None:
-        typer.echo(api.count_drawn(study, kind, count, metric=metric, judge=judge))
+        typer.echo(jb.count_drawn(study, kind, count, metric=metric, judge=judge))
     elif to is not None:
-        drawn = api.draw(study, kind, metric=metric, judge=judge, items=items, seed=seed)
+        drawn = jb.draw(study, kind, metric=metric, judge=judge, items=items, seed=seed)
         with all_or_nothing(to.parent, [to]):
             write_atomically(to, drawn.to_csv(index=False).encode())
         name = "adjudicated" if kind == "disagreements" else "NAME"
@@ -140,9 +140,9 @@ def reassign(study: StudyFolder, name: Annotator) -> None:
 @app.command(epilog="Example: judgebench annotate status runs/labels")
 def status(study: StudyFolder, as_json: AsJson = False) -> None:
     """Show how far everybody is, how well people agree, and who differs from the rest."""
-    from judgebench.api import collected
+    import judgebench as jb
 
-    found = collected(study)
+    found = jb.collected(study)
     show({"annotate": found}, found.name, Output(verbose=not as_json, json=as_json))
 
 
@@ -160,7 +160,7 @@ def look(
     """
     import pandas as pd
 
-    from judgebench import api
+    import judgebench as jb
     from judgebench.annotation.lead import due_look, keep_look, labels_on
     from judgebench.annotation.store import open_store
     from judgebench.rubric import Rubric
@@ -172,8 +172,8 @@ def look(
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))
         rubric = Rubric.model_validate(store.meta["rubric"])
-        labelled = api.study(labels, verdicts, answers, rubric=rubric)
-        decided = api.decide(labelled, rule=rule, looks=due.shares)
+        labelled = jb.study(labels, verdicts, answers, rubric=rubric)
+        decided = jb.decide(labelled, rule=rule, looks=due.shares)
         typer.echo("\n".join(keep_look(store, due, decided)))
 
 

@@ -126,14 +126,14 @@ def _show_recorded(run: Path | None, output: Output) -> None:
     """Decide on the recorded verdicts of the demo's models and on the tables of the tutorial."""
     from tempfile import TemporaryDirectory
 
-    from judgebench import api
+    import judgebench as jb
 
     with TemporaryDirectory() as folder:
         bench = shipped_folder("examples") / "demo" / "recorded.yaml"
-        models = api.run(bench, run or folder)
-        decisions = api.decide(models)
+        models = jb.run(bench, run or folder)
+        decisions = jb.decide(models)
     tables = shipped_folder("docs/tables")
-    synthetic = api.decide(
+    synthetic = jb.decide(
         tables / "labels.csv",
         tables / "my-judge.csv",
         truth={"blind": "yes", "independent_items": True},

@@ -50,15 +50,15 @@ def compare(
     output: Output = ONE_SCREEN,
 ) -> None:
     """Compare two runs, or two judges, on the same answers: what changed, and is it better?"""
-    from judgebench import api
+    import judgebench as jb
     from judgebench.comparison.result import check_demands, failures, margins
 
     check_demands(fail_on or ())
     (before, one), (after, two) = split(a), split(b)
-    found = api.compare(before, after, judges=(one, two), rule=rule)
+    found = jb.compare(before, after, judges=(one, two), rule=rule)
     missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
-    written = api.report(found, to, figures=figures) if to else {}
+    written = jb.report(found, to, figures=figures) if to else {}
     show({"compare": found, "flips": found.flips}, found.name, output, written, asked)
     exit_unmet(output, "failed", missed)
 

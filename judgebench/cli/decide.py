@@ -60,13 +60,13 @@ def decide(
     --require demands an outcome: of several judges it names one; REPLACE also meets a demand for
     ASSIST.
     """
-    from judgebench import api
+    import judgebench as jb
     from judgebench.decisions.result import demands, unreached, why_unreached
 
     if to:
         raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
     study = open_study(run, files, truth.settings, as_judge or (), output)
-    decisions = api.decide(study, rule=rule)
+    decisions = jb.decide(study, rule=rule)
     asked = demands(require or (), decisions)
     missed = unreached(asked, decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}

@@ -64,7 +64,7 @@ def estimate(
     Four ways stand side by side: human labels alone, with the verdicts (PPI++), Rogan-Gladen, and
     the verdicts alone, which are no valid estimate by themselves.
     """
-    from judgebench import api
+    import judgebench as jb
     from judgebench.rates.run import naming_by
     from judgebench.studies.drawn import kept_columns
 
@@ -78,9 +78,9 @@ def estimate(
         with naming_by(by):
             table = open_study(run, files, truth.settings, (), output)
         scores, columns = {}, {}
-    found = api.estimate(
+    found = jb.estimate(
         table, by=by, drawn=truth.drawn or (), width=width, anytime=anytime, scores=scores,
         columns=columns,
     )  # fmt: skip
-    written = api.report(found, to) if to else None
+    written = jb.report(found, to) if to else None
     show({"estimate": found}, found.name, output, written)

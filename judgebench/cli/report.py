@@ -45,7 +45,7 @@ def open_study(
 ) -> Study:
     """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
     TruthConfig. Raises SetupError where neither or both are given."""
-    from judgebench import api
+    import judgebench as jb
 
     people = dict.fromkeys(as_judges, files.expected)
     paths = [run] if isinstance(run, Path) else list(run or ())
@@ -57,9 +57,9 @@ def open_study(
         raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
     try:
         if is_run:
-            return api.open_run(paths[0], truth=truth, as_judges=people)
+            return jb.open_run(paths[0], truth=truth, as_judges=people)
         layout, declared = settled_layout(paths, files, truth, as_judges, output, rubric)
-        return api.study(layout, truth=declared, as_judges=people, expected=files.expected)
+        return jb.study(layout, truth=declared, as_judges=people, expected=files.expected)
     except SetupError as error:
         named = [_by_option(problem) for problem in error.problems]
         if named == [*error.problems]:  # of another kind, such as of a damaged run
@@ -143,10 +143,10 @@ def align(
     output: Output = ONE_SCREEN,
 ) -> None:
     """Compare judges and annotators, from a run folder or from files, and print the tables."""
-    from judgebench import api
+    import judgebench as jb
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
-    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     show(found, study.name, output, page_of(run), tables=True)
 
 
@@ -165,24 +165,24 @@ def report(
     output: Output = ONE_SCREEN,
 ) -> None:
     """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
-    from judgebench import api
+    import judgebench as jb
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = open_study(run, files, truth.settings, as_judge or (), output)
     assert folder
-    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     _report(study, found, folder, output, figures)
 
 
 def report_and_print(run: Path, output: Output) -> bool:
     """Write and print the report that ends a run. True where every model gave a verdict that could
     be read; those that gave none are named."""
-    from judgebench import api
+    import judgebench as jb
 
     study = open_study(run)
-    _report(study, api.analyse(study), run / "report", output)
+    _report(study, jb.analyse(study), run / "report", output)
     silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
     echo_each(silent, err=True)
     return not silent
@@ -191,10 +191,10 @@ def report_and_print(run: Path, output: Output) -> bool:
 def _report(
     study: Study, found: Mapping[str, Shown], to: Path, output: Output, figures: bool = False
 ) -> None:
-    from judgebench import api
+    from judgebench.reporting import parts as parts_of
     from judgebench.results.write import write_in_place
 
-    parts, name, answers = api.parts(found), study.name, study.n_judged
+    parts, name, answers = parts_of(found), study.name, study.n_judged
     written, notice = write_in_place(parts, to, name=name, answers=answers, figures=figures)
     show(found, name, output, written)
     if notice:

@@ -202,13 +202,13 @@ def consistency(
     output: Output = ONE_SCREEN,
 ) -> None:
     """How much of a score is noise? Rows of one question and system are runs of the same."""
-    from judgebench import api
+    import judgebench as jb
 
-    found = api.consistency(
+    found = jb.consistency(
         file, group=group or "", system=system or "", scores=column or (),
         ratio=ratio or (), standard_error=standard_error,
     )  # fmt: skip
-    written = api.report(found, to, figures=figures) if to else {}
+    written = jb.report(found, to, figures=figures) if to else {}
     show({"consistency": found}, found.name, output, written)
 
 
@@ -248,16 +248,16 @@ def correlate(
 ) -> None:
     """Which scores go together, and which say the same? A row for each system, or for each item
     where --group names its question."""
-    from judgebench import api
+    import judgebench as jb
     from judgebench.scorers.correlate import parse_weights
 
     more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
     more |= {path.stem: path for path in pairs or ()}
-    found = api.correlate(
+    found = jb.correlate(
         file, against or (), group=group or "", system=system or "", flip=flip or (),
         scores=column or ("*",), more=more, without=without_system or (),
     )  # fmt: skip
-    written = api.report(found, to, figures=figures) if to else {}
+    written = jb.report(found, to, figures=figures) if to else {}
     show({"correlate": found}, found.name, output, written)
 
 
@@ -392,11 +392,11 @@ def compare(
     Question and system stand in both tables (default: exam_id and system). Coefficients with
     intervals over all answers, within questions and over systems.
     """
-    from judgebench import api
+    import judgebench as jb
     from judgebench.scorers.correlate import Roles, open_against_closed
 
     where = Roles((), group or "exam_id", system or "system", flip or ())
     found = open_against_closed(opened, closed, where, correct, column or ())
     found = replace(found, name=opened.stem)
-    written = api.report(found, to, figures=figures) if to else {}
+    written = jb.report(found, to, figures=figures) if to else {}
     show({"openqa": found}, found.name, output, written)

@@ -78,7 +78,7 @@ def show(
 ) -> None:
     """Print findings, or first their `tables` as in a paper, and where their report was `written`;
     JSON also holds what is `beside`."""
-    from judgebench import api
+    from judgebench.reporting import parts as parts_of
     from judgebench.results.part import caveats
     from judgebench.results.shown import to_json
     from judgebench.results.terminal import print_parts
@@ -88,7 +88,7 @@ def show(
         paths = {key: str(path) for key, path in (written or {}).items()}
         typer.echo(to_json(found, name, **({"report": paths} if written else {}), **beside))
         return
-    parts, console = api.parts(found), output.console()
+    parts, console = parts_of(found), output.console()
     print_parts(parts, console, name, everything=output.verbose, tables=tables)
     console.print()
     for line in _paths(written, output) if written else ():

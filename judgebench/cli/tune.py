@@ -147,9 +147,9 @@ def export(
     Beside it stand a manifest, the rubric and a model card. Run the benchmark first: what the judge
     is worth is measured out of fold.
     """
-    from judgebench.api import export_judge
+    import judgebench as jb
 
-    export_judge(
+    jb.export_judge(
         bench, name, folder, folder=run, merged=merged, budget=budget, data_folder=data_folder,
         show_progress=True,
     )  # fmt: skip

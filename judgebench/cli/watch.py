@@ -37,7 +37,7 @@ def watch(
     Nothing is stored: give all new labels and verdicts each time, in the order of time. The exit
     code is 0 where the certificate is valid, and 3 where it expired or is revoked.
     """
-    from judgebench import api
+    import judgebench as jb
     from judgebench.certificate.record import read
     from judgebench.certificate.report import sentence
 
@@ -46,8 +46,8 @@ def watch(
     if tables or files != NO_FILES:
         asked = replace(files, expected="rows")
         study = open_study(tables, asked, output=output, rubric=certified.rubric)
-    watched = api.watch(certified, study)
-    written = api.report(watched, to) if to else None
+    watched = jb.watch(certified, study)
+    written = jb.report(watched, to) if to else None
     reasons = [sentence(watched, reason) for reason in watched.reasons]
     show({"watch": watched}, watched.name, output, written,
          {"state": watched.state, "reasons": reasons})  # fmt: skip

@@ -72,13 +72,16 @@ from judgebench.ranking.ranking_folder import (
     write_text,
 )
 from judgebench.records import Dataset
+from judgebench.results.shown import Shown
 from judgebench.retrieval.vectors import Corpus, read_corpus
 from judgebench.runs import run_bench
 from judgebench.runs.bench import BenchConfig, default_run_folder
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Bundles, Interrupted, Stop, Work, ctrl_c, judge_answers
 from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
+from judgebench.runs.open import findings
 from judgebench.studies.answers import indexed
+from judgebench.studies.study import Study
 from judgebench.writer import WritingTerms
 
 TASK, BENCH, PROMPT = "task.yaml", "bench.yaml", "argument.jinja"
@@ -652,3 +655,14 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
         tasks=tuple(tasks),
     )
     write_ranking(run, ranking, given)
+
+
+def rank(study: Study | str | Path) -> Shown:
+    """Rank the arguments of a run by their worth to those who decide by them.
+
+    Raises SetupError where no arguments were ranked.
+
+    >>> import judgebench as jb
+    >>> found = jb.rank(jb.open_run("runs/ranked"))
+    """
+    return findings(study, "ranking", "ranking of arguments")

@@ -17,12 +17,13 @@ from judgebench.data.table import Table as AnswerTable
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, raise_any, some
-from judgebench.progress import Progress
+from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Estimate, without_runtime
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, format_number
+from judgebench.runs.from_tables import Given
 from judgebench.runs.load import Gathered
 from judgebench.scorers.config import scorer_configs
 from judgebench.scorers.judges import open_scorer
@@ -161,3 +162,26 @@ def _roles(table: AnswerTable, columns: Mapping[str, str]) -> Mapping[str, str]:
         problems.append(Problem(message, table.file, 1, "text", allowed=some(table.columns)))
     raise_any(problems)
     return {role: found[role] for role in ROLES if role in found}
+
+
+def score(
+    answers: Given,
+    scorers: Sequence[str | Mapping[str, Any]],
+    *,
+    columns: Mapping[str, str] = {},
+    folder: str | Path | None = None,
+) -> Scores:
+    """Score the answers of a table, without labels: by ROUGE, chrF and whatever else
+    `judgebench list scorers` names. `to_frame()` has a row for each answer.
+
+    A scorer is a name, or settings as in `scorers` of a bench.yaml. `columns` says which column is
+    the `text`, `reference`, `question`, `system` or `group`, where its name does not. Scores are
+    kept in `folder`, so that the same call resumes. Raises SetupError with every problem.
+
+    >>> import judgebench as jb
+    >>> found = jb.score("answers.csv", ["length"], columns={"reference": "question"})
+    >>> found.to_frame().columns.to_list()[-1]
+    'length'
+    """
+    kept = Path(folder) if folder else None
+    return score_table(answers, scorers, columns, kept, SILENT)

@@ -16,7 +16,7 @@ from built_case import study_file
 import judgebench as jb
 from judgebench.annotation.build import read_key
 from judgebench.annotation.export import export
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import PART, Field, Screen
 from judgebench.annotation.store import SERVED, open_store
 from judgebench.data.load import load_data
@@ -84,7 +84,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     labels["annotator"] = labels["annotator"].map(names)
     labels = labels[["item_id", "annotator", "scientific_consensus", "extent_of_harm", "empathy"]]
     study = folder / "annotate" / "study"
-    init(folder / "annotate" / "annotate.yaml", study)
+    annotate(folder / "annotate" / "annotate.yaml", study)
     done = labelled_by_http(study, labels)
     at = pd.Series(list(zip(labels["item_id"], labels["annotator"], strict=True)))
     export(study, folder / "annotate" / "labels.csv")
@@ -131,7 +131,7 @@ def test_labels_are_those_of_the_same_cells_whichever_way_they_come(example: Exa
 def labelled(folder: Path, task: str, says: Callable[[Field, list[str]], str]) -> Path:
     """A study of two annotators for each item, who all `say` the same of a field and of the texts
     that it is about: all those that are compared, or one."""
-    made = init(study_file(folder, task, per_item=2), folder / "study")
+    made = annotate(study_file(folder, task, per_item=2), folder / "study")
     with open_store(made.study) as store:
         for who in store.annotators:
             for name in store.assigned(who):

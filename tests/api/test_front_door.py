@@ -67,13 +67,6 @@ def test_no_module_is_named_like_a_public_name() -> None:
         assert module.name not in jb.__all__
 
 
-def test_without_a_wing_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgebench.features.WINGS", {})
-    for function in (jb.decide, jb.stress, jb.rank, lambda study: jb.compare(study, study)):
-        with pytest.raises(jb.SetupError, match="this installation of judgebench lacks"):
-            function(object())  # type: ignore[arg-type]
-
-
 def test_a_run_folder_is_taken_wherever_a_study_is(here: Path, tmp_path: Path) -> None:
     study = jb.open_run("runs/small")
     for function in (jb.align, jb.decide, *([jb.estimate] if "estimate" in WINGS else ())):

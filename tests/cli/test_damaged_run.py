@@ -13,9 +13,9 @@ from loopback import Loopback, is_few_words, said, status
 from scripted_judges import Listener
 
 import judgebench as jb
-from judgebench.api import analyse, parts
 from judgebench.errors import DamagedRun
 from judgebench.features import WINGS
+from judgebench.reporting import analyse, parts
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
 from judgebench.runs import run_bench

@@ -14,7 +14,7 @@ from judgebench.ranking.wing import WING
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.open import open_run
+from judgebench.runs.open import open_folder
 from judgebench.runs.verdict_log import verdict_line
 
 RUBRIC = Rubric.model_validate(
@@ -127,7 +127,7 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
 
 def ranked(run: RunFolder) -> Rankings | None:
     """What is found in the folder."""
-    study = open_run(run)
+    study = open_folder(run)
     if not WING.left(run):
         return None
     beside = {"ranking": read_ranked_run(run, study)}
