@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from judgebench.alignment.caveats import (
@@ -21,11 +23,12 @@ from judgebench.data.roles import ROLES
 from judgebench.data.settings import NOTHING_SAID, TableSettings
 from judgebench.data.vocabulary import role_words
 from judgebench.errors import Problem, SetupError
-from judgebench.features import Named, wings
+from judgebench.features import FEATURES, Feature, FileKind
+from judgebench.files import open_bytes
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
-from judgebench.runs.wing import FileKind, Lines, sections
+from judgebench.runs.features import Lines
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.stats.arrays import value_counts
 from judgebench.studies.study import Humans, backend_fact, study_of
@@ -35,6 +38,7 @@ from judgebench.words import counted
 from judgebench.yaml_file import load_with_lines, load_yaml
 
 USUAL_RUBRIC = "medical-safety"  # of sets of altered answers
+_MAX_LINE = 1 << 27  # bytes
 
 
 @dataclass(repr=False)
@@ -64,13 +68,14 @@ def check_all(
     for path in files:
         try:
             kind = _kind(path)
-            if kind is _BENCH:
+            if kind == "bench":
                 _check_bench(outcome, path, data_folder)
-            elif kind:
-                outcome.facts.append(f"{path}: {kind.check(path, rubric or USUAL_RUBRIC)}")
-                rubric = rubric or (str(path) if kind.check is _check_rubric else None)
-            else:
+            elif kind in ("", "layout"):
                 data.append(path)
+            else:
+                says = _CHECKS.get(kind) or _check_of_feature(kind)
+                outcome.facts.append(f"{path}: {says(path, rubric or USUAL_RUBRIC)}")
+                rubric = rubric or (str(path) if kind == "rubric" else None)
         except SetupError as error:
             outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
@@ -81,28 +86,36 @@ def check_all(
     return outcome
 
 
-def _kind(path: Path) -> FileKind | None:
-    """Tell the kind of a file: YAML files by the keys that only their kind has; None for data."""
-    kinds: list[FileKind] = [
-        _JUDGE,
-        *(kind for wing in wings() for kind in wing.kinds),
-        _DATA,
-        _BENCH,
-        *_KINDS,
-    ]
-    for kind in kinds:
-        if kind.fits and kind.fits(path):
-            return kind
+def _kind(path: Path) -> str:
+    """Tell the kind of a file by the keys that only its kind has; empty for data."""
+    kinds = [_FIRST_KIND, *(kind for f in FEATURES.values() for kind in f.files), *_KINDS]
     if path.suffix not in (".yaml", ".yml"):
-        return None
-    value = load_yaml(path)
+        others = (kind for kind in kinds if kind.suffix == path.suffix)
+        return next((kind.name for kind in others if _first_keys(path) >= set(kind.keys)), "")
+    value, kinds = load_yaml(path), [kind for kind in kinds if kind.suffix == ".yaml"]
     given = set(value) if isinstance(value, dict) else set()
     for kind in kinds:
         if given & set(kind.keys):
-            return None if kind is _DATA else kind
-    known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds if kind.keys)
+            return kind.name
+    known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds)
     found = ", ".join(map(str, given)) or "no keys"
     raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
+
+
+def _first_keys(path: Path) -> set[str]:
+    """The keys of the object on the first line; none where there is no such line."""
+    try:
+        with open_bytes(path) as file:
+            first = json.loads(file.readline(_MAX_LINE).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return set()
+    return {*first} if isinstance(first, dict) else set()
+
+
+def _check_of_feature(kind: str) -> Callable[[Path, str], str]:
+    feature = next(f for f in FEATURES.values() if kind in {file.name for file in f.files})
+    check: Callable[[Path, str], str] = feature.parts.checks[kind]
+    return check
 
 
 def _check_data(
@@ -167,9 +180,9 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None
     from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
-    for section in sections():
-        if section.check and section.key in value:
-            outcome.facts.append(f"{path}: {section.check(path)}")
+    for feature in FEATURES.values():
+        if feature.section in value and feature.parts.check:
+            outcome.facts.append(f"{path}: {feature.parts.check(path)}")
             return
     bench = load_bench(path, data_folder=data_folder)
     bench.close()
@@ -211,23 +224,25 @@ def _check_judge(path: Path, rubric: str) -> str:
     return f"the {'judge' if isinstance(found, JudgeConfig) else 'jury'} {found.name}"
 
 
-def _check_nothing(path: Path, rubric: str) -> str:
-    raise AssertionError("data files are checked together, benchmarks with their data")
+def _check_prompt(path: Path, rubric: str) -> str:
+    from judgebench.prompt import prompt_in_words
+
+    return prompt_in_words(path, rubric)
 
 
-_JUDGE = FileKind("judge", _check_judge, keys=("backend",))
-_DATA = FileKind("layout", _check_nothing, keys=("tables",))
-_BENCH = FileKind("bench", _check_nothing, keys=("rubric", "data"))
+_FIRST_KIND = FileKind("judge", ("backend",))  # its `prompt` is a key of a task too
 _KINDS = (
-    FileKind("jury", _check_judge, keys=("jury",)),
-    FileKind("rubric", _check_rubric, keys=("instructions",)),
-    FileKind("calibration", _check_judge, keys=("calibrate",)),
-    FileKind(
-        "prompt",
-        Named("judgebench.prompt:prompt_in_words"),
-        fits=lambda path: path.suffix == ".jinja",
-    ),
+    FileKind("layout", ("tables",)),
+    FileKind("bench", ("rubric", "data")),
+    FileKind("jury", ("jury",)),
+    FileKind("rubric", ("instructions",)),
+    FileKind("calibration", ("calibrate",)),
+    FileKind("prompt", suffix=".jinja"),
 )
+_CHECKS = {
+    "judge": _check_judge, "jury": _check_judge, "calibration": _check_judge,
+    "rubric": _check_rubric, "prompt": _check_prompt,
+}  # fmt: skip
 
 
 def listing(what: str | None = None) -> Mapping[str, Lines]:
@@ -236,13 +251,18 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
         _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _columns, _exports,
     )  # fmt: skip
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
-    for wing in wings():
-        makers |= wing.lists
+    for feature in FEATURES.values():
+        makers |= {name: partial(_list_of_feature, feature, name) for name in feature.lists}
     if what not in (None, *makers):
         raise SetupError(
             Problem("is not a kind of what ships", found=what or "", allowed=", ".join(makers))
         )
     return {name: make() for name, make in makers.items() if what in (None, name)}
+
+
+def _list_of_feature(feature: Feature, name: str) -> Lines:
+    lines: Lines = feature.parts.lists[name]()
+    return lines
 
 
 def _rubrics() -> Lines:

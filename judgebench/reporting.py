@@ -45,7 +45,7 @@ def analyse(
     from judgebench.alignment.alignment import ALIGNED, align_study
     from judgebench.progress import SILENT, ProgressDisplay
     from judgebench.results.screen import Screen
-    from judgebench.runs.wing import analyses
+    from judgebench.runs.features import analyses
 
     study = opened_study(study)
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)

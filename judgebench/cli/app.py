@@ -17,7 +17,11 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from judgebench import __version__
+from judgebench.cli.annotate import commands as annotate_commands
 from judgebench.cli.benchmark import Asked, benchmark
+from judgebench.cli.compare import commands as compare_commands
+from judgebench.cli.decide import commands as decide_commands
+from judgebench.cli.estimate import commands as estimate_commands
 from judgebench.cli.options import (
     EVERYTHING,
     NOT_NAMED,
@@ -34,7 +38,9 @@ from judgebench.cli.options import (
     StudyRubric,
     WorkersOption,
 )
+from judgebench.cli.rank import commands as rank_commands
 from judgebench.cli.report import align, report
+from judgebench.cli.scorers import commands as scorers_commands
 from judgebench.cli.show import (
     ONE_SCREEN,
     Output,
@@ -45,8 +51,10 @@ from judgebench.cli.show import (
     show_problems,
     told,
 )
+from judgebench.cli.stress import commands as stress_commands
+from judgebench.cli.tune import commands as tune_commands
+from judgebench.cli.watch import commands as watch_commands
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
-from judgebench.features import wings
 from judgebench.shipped import shipped_folder
 
 _ORDER = (  # of the labels in docs/tables, from the least to the most severe
@@ -288,9 +296,18 @@ def list_(
             typer.echo(f"  {name:24} {about}".rstrip())
 
 
-for _wing in wings():
-    if _wing.commands:
-        app.include(_wing.commands.value)
+for _commands in (
+    annotate_commands,
+    watch_commands,
+    compare_commands,
+    decide_commands,
+    estimate_commands,
+    rank_commands,
+    scorers_commands,
+    stress_commands,
+    tune_commands,
+):
+    app.include(_commands)
 
 
 @cache

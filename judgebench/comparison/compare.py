@@ -36,8 +36,8 @@ from judgebench.comparison.result import Changed, Comparison, Flips, PairSummary
 from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
+from judgebench.runs.features import analyses
 from judgebench.runs.open import opened_study
-from judgebench.runs.wing import analyses
 from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import Study
 from judgebench.words import counted

@@ -54,9 +54,9 @@ from judgebench.decisions.words import (
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
+from judgebench.runs.features import analyses
 from judgebench.runs.from_tables import Given, Tables, study_from
 from judgebench.runs.open import Truth
-from judgebench.runs.wing import analyses
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.copies import BarKind
 from judgebench.stats.intervals import look_levels

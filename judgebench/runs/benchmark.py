@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgebench.errors import Problem, SetupError
+from judgebench.features import FEATURES
 from judgebench.runs.open import open_run
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def load_bench(
 
     if local_only:
         check_local(Path(path))
-    module = "judgebench.stress_tests.attacking"
-    extend = import_module(module).StressExtension() if stress else None
+    extend = FEATURES["stress"].parts.extension() if stress else None
     folder = Path(data_folder) if data_folder else None
     return load(Path(path), limit=limit, data_folder=folder, extend=extend)
 
@@ -122,11 +121,11 @@ def run(
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
     """The function that runs a bench.yaml that is no benchmark of judges, such as a ranking."""
     from judgebench.runs.load import bench_file
-    from judgebench.runs.wing import sections
     from judgebench.yaml_file import load_yaml
 
     file = bench_file(bench)
     value = load_yaml(file)
-    fitting = (one.run for one in sections() if isinstance(value, dict) and value.get(one.key))
-    first = next(filter(None, fitting), None)
-    return first and partial(first, file)
+    others = [feature for feature in FEATURES.values() if feature.other_command]
+    fitting = (f for f in others if isinstance(value, dict) and value.get(f.section))
+    feature = next(fitting, None)
+    return partial(feature.parts.run, file) if feature else None

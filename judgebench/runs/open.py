@@ -16,8 +16,8 @@ from judgebench.judges.recorded import (
     truth_of_others,
 )
 from judgebench.models.checkpoint import WEIGHTS
+from judgebench.runs.features import analyses, with_features
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.wing import analyses, with_wings
 from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
@@ -140,7 +140,7 @@ def open_run(
     try:
         settings = settings_of(found.manifest())
         config = truth_config({} if truth is None else truth, settings.truth)
-        opened = with_wings(open_folder(found, config, settings.report.level, as_judges), found)
+        opened = with_features(open_folder(found, config, settings.report.level, as_judges), found)
     except SetupError as error:
         raise SetupError([found.repairable(p) for p in error.problems]) from None
     known = found.manifest()["judges"]
@@ -177,12 +177,12 @@ def opened_study(given: Study | str | Path) -> Study:
     raise SetupError(Problem(message, field="study", found=found))
 
 
-def findings(given: Study | str | Path, wing: str, what: str) -> Shown:
+def findings(given: Study | str | Path, feature: str, what: str) -> Shown:
     """Return what one feature finds in a study or a run folder.
 
     Raises SetupError where there is no `what`.
     """
     study = opened_study(given)
-    if (found := analyses(study, wing).get(wing)) is None:
+    if (found := analyses(study, feature).get(feature)) is None:
         raise SetupError(Problem(f"{study.name} holds no {what}"))
     return found

@@ -106,11 +106,11 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
 class TuningExtension:
     """An `Extend` by which what is learnt is also examined."""
 
-    wing: str = "tuning"
+    feature: str = "tuning"
 
     def __call__(self, loaded: Loaded) -> Extension:
         answers = tuple(loaded.dataset.answers)
-        return Extension(wing=self.wing, answers=answers, learnt=open_examination)
+        return Extension(feature=self.feature, answers=answers, learnt=open_examination)
 
 
 def _examined(

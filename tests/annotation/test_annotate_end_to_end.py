@@ -21,7 +21,7 @@ from judgebench.annotation.screens import PART, Field, Screen
 from judgebench.annotation.store import SERVED, open_store
 from judgebench.data.load import load_data
 from judgebench.data.pairs import WantedPairs
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 from judgebench.records import Dataset, HumanLabel
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
@@ -191,7 +191,7 @@ def test_labels_of_both_parts_are_read(tmp_path: Path) -> None:
     assert all((label == "Kind") == item_id.endswith("s") for item_id, label in tones.items())
 
 
-@pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
+@pytest.mark.skipif("ranking" not in FEATURES, reason="needs the feature `ranking`")
 def test_ranks_are_read_by_the_ranking(tmp_path: Path) -> None:
     from judgebench.ranking.human import read_ranks
 

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from judgebench.cli.app import app
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 
 TYPES = re.compile(
     r"\b(PATH|INTEGER|FLOAT|BOOLEAN|FILENAME|DIRECTORY|UUID|DATETIME)\b|<[a-z][^>]*>"
@@ -118,7 +118,7 @@ def test_what_decide_align_and_report_share_stands_in_the_same_order() -> None:
     assert len({tuple(o for o in found if o in shared) for found in options.values()}) == 1
 
 
-@pytest.mark.skipif("annotate" not in WINGS, reason="asks a group of commands")
+@pytest.mark.skipif("annotate" not in FEATURES, reason="asks a group of commands")
 def test_a_command_that_stands_outside_its_group_is_named(call) -> None:  # type: ignore[no-untyped-def]
     code, _, err = call("annotate", "check", "annotate.yaml")
     assert code == 2
@@ -126,7 +126,7 @@ def test_a_command_that_stands_outside_its_group_is_named(call) -> None:  # type
     assert "mean" not in call("annotate", "nothing")[2]
 
 
-@pytest.mark.skipif("scorers" not in WINGS, reason="asks a group with a command of its own")
+@pytest.mark.skipif("scorers" not in FEATURES, reason="asks a group with a command of its own")
 def test_arguments_that_name_no_command_are_those_of_the_default(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
     table = tmp_path / "answers.csv"
     table.write_text("item_id,text\na,one two\n")

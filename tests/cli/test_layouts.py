@@ -16,7 +16,7 @@ import yaml
 from sheets import N, label_of, printed, table
 
 import judgebench as jb
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 
 Call = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -192,7 +192,7 @@ def test_replace_waits_for_the_question_by_every_way_in(
 
 COMMANDS = [
     ("decide",), ("align",), ("check",), ("report", "--to", "out"), ("init", "--to", "new"),
-    *([("estimate",)] * ("estimate" in WINGS)),
+    ("estimate",),
 ]  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def test_every_command_takes_the_same_options(
         assert line in " ".join(out.split())
 
 
-@pytest.mark.skipif("certificate" not in WINGS, reason="needs the wing `certificate`")
+@pytest.mark.skipif("certificate" not in FEATURES, reason="needs the feature `certificate`")
 def test_watch_takes_them_too(call: Call, tmp_path: Path) -> None:
     labels, verdicts = numbered()
     truth = {"blind": "yes", "independent_items": True}

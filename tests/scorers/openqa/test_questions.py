@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 from judgebench.scorers.openqa.questions import ExamQuestion, negative_term, read_questions, unfit
 
-of_tasks = pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
+of_tasks = pytest.mark.skipif("ranking" not in FEATURES, reason="needs the feature `ranking`")
 
 
 def frame(**columns: list[object]) -> pd.DataFrame:

@@ -44,7 +44,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Call) -> None:
-    pytest.importorskip("judgebench.ranking.rank_bench", reason="the wing `ranking` is taken out")
+    pytest.importorskip("judgebench.ranking.rank_bench", reason="needs the feature `ranking`")
     from rank_bench_case import write
 
     from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
