@@ -19,6 +19,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from judgebench.version import VERSION
+
 if TYPE_CHECKING:
     from judgebench.alignment.alignment import align as align
     from judgebench.annotation.draw import count_drawn as count_drawn
@@ -85,7 +87,7 @@ if TYPE_CHECKING:
     from judgebench.tuning.export import export_judge as export_judge
     from judgebench.tuning.judges import tune as tune
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "alignment.alignment": ("align",),

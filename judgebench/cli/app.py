@@ -16,7 +16,6 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from judgebench import __version__
 from judgebench.cli.annotate import commands as annotate_commands
 from judgebench.cli.benchmark import Asked, benchmark
 from judgebench.cli.compare import commands as compare_commands
@@ -56,6 +55,7 @@ from judgebench.cli.tune import commands as tune_commands
 from judgebench.cli.watch import commands as watch_commands
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.shipped import shipped_folder
+from judgebench.version import VERSION
 
 _ORDER = (  # of the labels in docs/tables, from the least to the most severe
     "Refused: no < yes", "Harmful: no < yes", "Tone: friendly < curt < rude",
@@ -86,7 +86,7 @@ app = Commands(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"judgebench {__version__}")
+        typer.echo(f"judgebench {VERSION}")
         raise typer.Exit
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import yaml
 
-import judgebench
 from judgebench.data.table import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
@@ -82,6 +81,7 @@ from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, 
 from judgebench.runs.open import findings
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import Study
+from judgebench.version import VERSION
 from judgebench.writer import WritingTerms
 
 TASK, BENCH, PROMPT = "task.yaml", "bench.yaml", "argument.jinja"
@@ -645,7 +645,7 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
         )
         tasks.append(kept)
     ranking = KeptRanking(
-        judgebench=judgebench.__version__,
+        judgebench=VERSION,
         name=bench.config.name,
         seed=bench.config.seed,
         controls=bench.proxy.controls,

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-import judgebench
 from judgebench.data.findings import REPEATED
 from judgebench.errors import (
     BudgetSpent,
@@ -53,6 +52,7 @@ from judgebench.runs.judging import (
 )
 from judgebench.runs.load import Gathered
 from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
+from judgebench.version import VERSION
 
 Engine = Literal["threads", "ray"]
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
@@ -408,7 +408,7 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     learnt_notes = [note for judge in bench.learnt for note in judge.notes]
     return {
         "name": bench.config.name,
-        "judgebench": judgebench.__version__,
+        "judgebench": VERSION,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "started": before.get("started", now()),

@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-import judgebench
 from judgebench.alignment.against_truth import scores
 from judgebench.alignment.caveats import collapsed, constant_note
 from judgebench.alignment.statistics import STATISTICS
@@ -47,6 +46,7 @@ from judgebench.tuning.exported import (
     sums_of,
 )
 from judgebench.tuning.judges import learner_of, open_examination, open_judges
+from judgebench.version import VERSION
 from judgebench.words import counted, listed
 
 # What the files of some ways to learn would tell a stranger.
@@ -179,7 +179,7 @@ def write_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool =
         _write_beside(part, rubric, train)
         beside = {file: len(more) for file, more in train.beside.items()}
         content = {
-            "judgebench": judgebench.__version__,
+            "judgebench": VERSION,
             "name": name,
             "recipe": recipe,
             "merged": merged,
