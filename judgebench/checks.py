@@ -20,7 +20,7 @@ from judgebench.data.layout import Layout, is_layout, layout_lines, load_layout
 from judgebench.data.load import load_data
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.data.roles import ROLES
-from judgebench.data.settings import NOTHING_SAID, TableSettings
+from judgebench.data.settings import LISTED_SETTINGS, NOTHING_SAID, TableSettings
 from judgebench.data.vocabulary import role_words
 from judgebench.errors import Problem, SetupError
 from judgebench.features import FEATURES, Feature, FileKind
@@ -248,7 +248,8 @@ _CHECKS = {
 def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
     core = (
-        _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _columns, _exports,
+        _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _settings,
+        _columns, _exports,
     )  # fmt: skip
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
     for feature in FEATURES.values():
@@ -301,6 +302,10 @@ def _weights() -> Lines:
 
 def _roles() -> Lines:
     return [*ROLES.items()]
+
+
+def _settings() -> Lines:
+    return list(LISTED_SETTINGS.items())
 
 
 def _columns() -> Lines:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import typer
 
-from judgebench.cli.options import EVERYTHING, INTERRUPTED, Extent
+from judgebench.cli.exit_codes import FAILED, INTERRUPTED
+from judgebench.cli.options import EVERYTHING, Extent
 from judgebench.cli.report import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show_problems
 from judgebench.errors import JudgesStopped
@@ -85,7 +86,7 @@ def benchmark(
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _judge(

@@ -3,63 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from judgebench.cli.options import Commands, DecisionRuleOption, Figures
-from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
-
-commands = Commands()
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import argument, option
+from judgebench.cli.options import DecisionRuleOption
+from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, exit_unmet, show
 
 
-@commands.command(epilog="Example: judgebench compare runs/last-month runs/today --fail-on worse")
 def compare(
-    a: Annotated[
-        str, typer.Argument(metavar="RUN_A[:JUDGE]", help="What was before: a run folder.")
-    ],
-    b: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN_B[:JUDGE]",
-            help="What is now. The same folder twice compares two of its judges.",
-        ),
-    ],
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="worse|decision",
-            help=f"The exit code is {UNMET} if B is shown to be worse, or if a decision "
-            "fell. Repeatable.",
-        ),
-    ] = None,
-    no_worse: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MARGIN[:METRIC]",
-            help=f"The exit code is {UNMET} unless accuracy is shown to be at most MARGIN "
-            "worse. Repeatable.",
-        ),
-    ] = None,
+    a: str = argument("RUN_A[:JUDGE]", "What was before: a run folder."),
+    b: str = argument(
+        "RUN_B[:JUDGE]", "What is now. The same folder twice compares two of its judges."
+    ),
+    fail_on: list[str] = option(
+        (),
+        "worse|decision",
+        f"The exit code is {UNMET} if B is shown to be worse, or if a decision fell. Repeatable.",
+    ),
+    no_worse: list[str] = option(
+        (),
+        "MARGIN[:METRIC]",
+        f"The exit code is {UNMET} unless accuracy is shown to be at most MARGIN "
+        "worse. Repeatable.",
+    ),
     rule: DecisionRuleOption = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write the report. Default: nowhere."),
-    ] = None,
-    figures: Figures = False,
+    report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Compare two runs, or two judges, on the same answers: what changed, and is it better?"""
+    """Compare two runs or judges on the same answers: is B better?
+
+    Example: judgebench compare runs/last-month runs/today --fail-on worse
+    """
     import judgebench as jb
     from judgebench.comparison.result import check_demands, failures, margins
 
-    check_demands(fail_on or ())
+    check_demands(fail_on)
     (before, one), (after, two) = split(a), split(b)
     found = jb.compare(before, after, judges=(one, two), rule=rule)
-    missed = list(failures(found, fail_on or (), margins(no_worse or (), found)))
+    missed = list(failures(found, fail_on, margins(no_worse, found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
-    written = jb.report(found, to, figures=figures) if to else {}
-    show({"compare": found, "flips": found.flips}, found.name, output, written, asked)
+    findings = {"compare": found, "flips": found.flips}
+    show(findings, found.name, output, report.write(found), asked)
     exit_unmet(output, "failed", missed)
 
 

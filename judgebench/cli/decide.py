@@ -3,71 +3,49 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
 
-import typer
-
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
     AsJudge,
-    Commands,
     DecisionRuleOption,
     Files,
     RunOrTables,
     Truth,
 )
 from judgebench.cli.report import open_study, page_of
-from judgebench.cli.show import ONE_SCREEN, UNMET, Output, exit_unmet, show
-from judgebench.errors import SetupError
-
-commands = Commands()
+from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
 
 
-@commands.command(
-    epilog="Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'"
-)
 def decide(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
-    require: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OUTCOME:METRIC[:JUDGE]",
-            help=f"The exit code is {UNMET} if this is not reached. Repeatable.",
-        ),
-    ] = None,
-    certificate: Annotated[
-        str,
-        typer.Option(
-            metavar="[JUDGE=]FILE",
-            help="Also write a certificate of the decision, which expires and can be watched: of "
-            "the only judge, or of the one that is named.",
-        ),
-    ] = "",
+    require: list[str] = option(
+        (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless it is reached. Repeatable."
+    ),
+    certificate: str = option(
+        "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
+    ),
     output: Output = ONE_SCREEN,
-    to: Annotated[
-        str, typer.Option(hidden=True, metavar="FOLDER", help="An option of `judgebench report`.")
-    ] = "",
 ) -> None:
-    """Decide for each metric whether a judge can replace annotators, assist them, or neither.
+    """Decide if a judge can replace annotators, assist them, or neither.
 
-    Tables usually need three declarations, without which no judge can get REPLACE: the --order of
-    labels, the column of the --question and whether people labelled --blind. In a pipeline
-    --require demands an outcome: of several judges it names one; REPLACE also meets a demand for
-    ASSIST.
+    Without the --order of labels, the --question column and --blind no judge can get REPLACE.
+    In a pipeline --require demands an outcome; REPLACE also meets a demand for ASSIST.
+
+    Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
     """
     import judgebench as jb
     from judgebench.decisions.result import demands, unreached, why_unreached
 
-    if to:
-        raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule)
-    asked = demands(require or (), decisions)
+    asked = demands(require, decisions)
     missed = unreached(asked, decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
     page = page_of(run)

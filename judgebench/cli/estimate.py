@@ -3,66 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from judgebench.cli.options import (
-    AS_IN_THE_RUN,
-    NO_FILES,
-    Commands,
-    Files,
-    RunOrTables,
-    Truth,
-    columns_of,
-)
+from judgebench.cli.groups import flag, option
+from judgebench.cli.options import AS_IN_THE_RUN, NO_FILES, Files, RunOrTables, Truth, columns_of
 from judgebench.cli.report import open_study
-from judgebench.cli.show import ONE_SCREEN, Output, show
-
-commands = Commands()
+from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 
 
-@commands.command(epilog="Example: judgebench estimate labels.csv verdicts.csv --by system")
 def estimate(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    by: Annotated[
-        str,
-        typer.Option(metavar="COLUMN", help="Rates by each value of this column. Default: system."),
-    ] = "",
-    width: Annotated[
-        float | None,
-        typer.Option(
-            metavar="WIDTH",
-            help="Say how many more labels make an interval this wide, such as 0.02.",
-        ),
-    ] = None,
-    anytime: Annotated[
-        bool,
-        typer.Option(
-            "--anytime", help="Wider limits, which hold at every look while labels arrive."
-        ),
-    ] = False,
-    score: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HUMAN=COLUMN,COLUMN",
-            help="Of one table: the mean of a column of numbers that people gave, from columns of "
-            "numbers that predict it. Repeatable.",
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Also write a page, CSV, Markdown and LaTeX there."),
-    ] = None,
+    by: str = option("", "COLUMN", "Rates by each value of it. Default: system."),
+    width: float | None = option(None, "WIDTH", "Say how many more labels give such intervals."),
+    anytime: bool = flag("Limits that hold whenever you look."),
+    score: list[str] = option(
+        (), "HUMAN=COLUMN,…", "The mean of people's numbers, from numbers that predict them."
+    ),
+    report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Estimate how often each label occurs, by system: from few human labels and many verdicts.
+    """Estimate how often each label occurs, from few labels, many verdicts.
 
-    Four ways stand side by side: human labels alone, with the verdicts (PPI++), Rogan-Gladen, and
-    the verdicts alone, which are no valid estimate by themselves.
+    Side by side: human labels alone, with the verdicts (PPI++), Rogan-Gladen, and the verdicts
+    alone, which are no valid estimate.
+
+    Example: judgebench estimate labels.csv verdicts.csv --by system
     """
     import judgebench as jb
     from judgebench.rates.run import naming_by
@@ -82,5 +49,4 @@ def estimate(
         table, by=by, drawn=truth.drawn or (), width=width, anytime=anytime, scores=scores,
         columns=columns,
     )  # fmt: skip
-    written = jb.report(found, to) if to else None
-    show({"estimate": found}, found.name, output, written)
+    show({"estimate": found}, found.name, output, report.write(found))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
@@ -118,7 +117,7 @@ def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
         for given in (files.labels, files.verdicts, paths)
     )
     rest = [source for source in unsorted if source not in (*labels, *verdicts)]
-    return GivenTables(labels, verdicts, sources_of(files.answers, "answers"), rest)
+    return GivenTables(labels, verdicts, unsorted=rest)
 
 
 def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
@@ -142,7 +141,10 @@ def align(
     every: Every = False,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Compare judges and annotators, from a run folder or from files, and print the tables."""
+    """Compare judges and annotators, and print the tables.
+
+    Example: judgebench align runs/demo --truth majority --annotator 'expert*'
+    """
     import judgebench as jb
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
@@ -157,14 +159,14 @@ def report(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
-    ] = None,
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/report."),
     figures: Figures = False,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
+    """Write the report of a run or of tables: HTML, CSV, Markdown and LaTeX.
+
+    Example: judgebench report runs/demo --to paper/tables
+    """
     import judgebench as jb
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,41 +9,18 @@ from typing import Annotated
 import typer
 
 from judgebench.cli.benchmark import stoppable, the_writer, writing
+from judgebench.cli.groups import Commands, argument, flag, option, options
 from judgebench.cli.options import Budget as BudgetOption
 from judgebench.cli.options import (
-    Commands,
-    Figures,
     Limit,
     LocalOnly,
     Seed,
     columns_of,
 )
-from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
+from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, echo_each, show
 from judgebench.errors import Problem, SetupError
 
 ScoreTable = Annotated[Path, typer.Argument(metavar="FILE", help="A table with scores.")]
-GroupColumn = Annotated[
-    str | None,
-    typer.Option("--group", metavar="COLUMN", help="The column that names the question."),
-]
-SystemColumn = Annotated[
-    str | None,
-    typer.Option("--system", metavar="COLUMN", help="The column that names the system."),
-]
-ScoreColumns = Annotated[
-    list[str] | None,
-    typer.Option("--column", metavar="COLUMN", help="A score. Default: all numbers. Repeatable."),
-]
-FlippedColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--flip", metavar="COLUMN",
-        help="Lower is better: change the sign. '*' fits any. Repeatable.",
-    ),
-]  # fmt: skip
-ReportFolder = Annotated[
-    Path | None, typer.Option("--to", metavar="FOLDER", help="Where to write a report.")
-]
 ModelOption = Annotated[
     str,
     typer.Option(
@@ -53,9 +29,29 @@ ModelOption = Annotated[
     ),
 ]  # fmt: skip
 
+
+@options
+class Columns:
+    """The columns of a table with scores."""
+
+    group: str = option("", "COLUMN", "The column that names the question.")
+    system: str = option("", "COLUMN", "The column that names the system.")
+    column: list[str] = option((), "COLUMN", "A score. Default: all numbers. Repeatable.")
+
+
+@options
+class FlippedColumns(Columns):
+    """Such columns, of which lower is better in some."""
+
+    flip: list[str] = option(
+        (), "COLUMN", "Lower is better: change the sign. '*' fits any. Repeatable."
+    )
+
+
+NO_COLUMNS, NO_FLIPS = Columns(), FlippedColumns()
+_TOP_P = 0.9  # of the likeliest words, the share that an answer is drawn from
+
 app = Commands(default="table")
-commands = Commands()
-commands.add_typer(app, name="score")
 
 
 def _check_target(to: Path, table: Path) -> None:
@@ -66,43 +62,32 @@ def _check_target(to: Path, table: Path) -> None:
         raise SetupError(Problem("no such folder", str(to.parent), field="--to"))
 
 
-@app.command(
-    epilog="Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv"
-)
+@app.command()
 def table(
-    answers: Annotated[
-        Path,
-        typer.Argument(metavar="ANSWERS", help="A table of any format; labels are not needed."),
-    ],
-    scorer: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SCORER",
-            help="A name of `judgebench list scorers`, or settings such as "
-            "'{scorer: chrf, references: mean}'. Repeatable.",
-        ),
-    ] = None,
-    role: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE=COLUMN",
-            help="Which column is the text, reference, question, system or group, where its name "
-            "does not say so. Repeatable.",
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A CSV file for the scores, beside ids and numbers."),
-    ] = None,
-    kept: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", help="Keeps the scores, so that a rerun resumes."),
-    ] = Path("runs/scores"),
+    answers: Path = argument("ANSWERS", "A table of any format; labels are not needed."),
+    scorer: list[str] = option(
+        (),
+        "SCORER",
+        "A name of `judgebench list scorers`, or settings such as "
+        "'{scorer: chrf, references: mean}'. Repeatable.",
+    ),
+    role: list[str] = option(
+        (),
+        "ROLE=COLUMN",
+        "Which column is the text, reference, question, system or group, where its name "
+        "does not say so. Repeatable.",
+    ),
+    to: Path | None = option(None, "FILE", "A CSV file for the scores, beside ids and numbers."),
+    kept: Path = option(
+        Path("runs/scores"), "FOLDER", "Keeps the scores, so that a rerun resumes."
+    ),
     output: Output = ONE_SCREEN,
 ) -> None:
     """Score the answers of any table, without labels.
 
     Prints what the scores depend on and why answers have none. Safe to interrupt; rerun to resume.
+
+    Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv
     """
     from judgebench.files import write_atomically
     from judgebench.progress import ProgressDisplay
@@ -110,7 +95,7 @@ def table(
     from judgebench.yaml_file import parse_yaml
 
     console = output.console()
-    asked = [parse_yaml(text, "--scorer") for text in scorer or ()]
+    asked = [parse_yaml(text, "--scorer") for text in scorer]
     if not asked:
         raise SetupError("name a scorer: --scorer rouge-l")
     if to:
@@ -126,30 +111,14 @@ def table(
         console.print(f"Wrote {to}", soft_wrap=True)
 
 
-@app.command(
-    epilog="Example: judgebench score answers questions.csv --backend llamacpp:smollm2 --to a.csv"
-)
+@app.command()
 def answers(
-    questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="A table with questions, of any format.")
-    ],
     backend: ModelOption,
-    to: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
-    repeats: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How often each question is answered.")
-    ] = 11,
-    temperature: Annotated[
-        float, typer.Option(min=0, max=2, metavar="T", help="How freely answers are drawn.")
-    ] = 1.0,
-    top_p: Annotated[
-        float, typer.Option(min=0.01, max=1, metavar="P", help="Of the likeliest words, the share.")
-    ] = 0.9,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The longest answer, in tokens.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the table calls the system.")
-    ] = None,
+    questions: Path = argument("QUESTIONS", "A table with questions, of any format."),
+    to: Path = option(..., "FILE", "The CSV file to write."),
+    repeats: int = option(11, "N", "How often each question is answered.", min=1),
+    temperature: float = option(1.0, "T", "How freely answers are drawn.", min=0, max=2),
+    name: str | None = option(None, "NAME", "What the table calls the system."),
     limit: Limit = None,
     seed: Seed = 0,
     budget: BudgetOption = None,
@@ -158,6 +127,8 @@ def answers(
     """Have a model answer every question several times, with another seed each time.
 
     The table can be judged and scored. Safe to interrupt; rerun to resume.
+
+    Example: judgebench score answers questions.csv --backend llamacpp:smollm2 --to a.csv
     """
     from judgebench.data.tables import read_table
     from judgebench.scorers.answering import (
@@ -170,9 +141,9 @@ def answers(
     _check_target(to, questions)
     rows, replies = questions_of(read_table(questions))[:limit], replies_path(to)
     model = the_writer(backend, replies, local_only)
-    given = {"temperature": temperature, "top_p": top_p, "seed": seed, "max_tokens": max_tokens}
+    given = {"temperature": temperature, "top_p": _TOP_P, "seed": seed}
     left_out = model.decoding.left_out  # what the engine takes none of, by its file
-    drawn = {k: v for k, v in given.items() if v is not None and k not in left_out}
+    drawn = {key: value for key, value in given.items() if key not in left_out}
     decoding = model.decoding.model_copy(update=drawn)
     system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
     with writing(model, replies, budget) as (engine, terms):
@@ -181,84 +152,61 @@ def answers(
     echo_each(f"  {line}" for line in found[1:])
 
 
-@app.command(
-    epilog="Example: judgebench score consistency scores.csv --group question --system model"
-)
+@app.command()
 def consistency(
     file: ScoreTable,
-    group: GroupColumn = None,
-    system: SystemColumn = None,
-    column: ScoreColumns = None,
-    ratio: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A score with a true zero. Repeatable."),
-    ] = None,
-    standard_error: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="X", help="Say how many runs give a mean this standard error."),
-    ] = None,
-    to: ReportFolder = None,
-    figures: Figures = False,
+    columns: Columns = NO_COLUMNS,
+    ratio: list[str] = option((), "COLUMN", "A score with a true zero. Repeatable."),
+    standard_error: float | None = option(
+        None, "X", "Say how many runs give a mean this standard error.", min=0
+    ),
+    report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """How much of a score is noise? Rows of one question and system are runs of the same."""
+    """How much of a score is noise? Rows of one question and system are runs of the same.
+
+    Example: judgebench score consistency scores.csv --group question --system model
+    """
     import judgebench as jb
 
     found = jb.consistency(
-        file, group=group or "", system=system or "", scores=column or (),
-        ratio=ratio or (), standard_error=standard_error,
+        file, group=columns.group, system=columns.system, scores=columns.column, ratio=ratio,
+        standard_error=standard_error,
     )  # fmt: skip
-    written = jb.report(found, to, figures=figures) if to else {}
-    show({"consistency": found}, found.name, output, written)
+    show({"consistency": found}, found.name, output, report.write(found))
 
 
-@app.command(
-    epilog="Example: judgebench score correlate scores.csv --against accuracy --flip '*perplexity'"
-)
+@app.command()
 def correlate(
     file: ScoreTable,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Hold all others against this one. Repeatable."),
-    ] = None,
-    group: GroupColumn = None,
-    system: SystemColumn = None,
-    column: ScoreColumns = None,
-    flip: FlippedColumns = None,
-    without_system: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Leave out the rows of this system. Repeatable."),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=COLUMN:WEIGHT,…", help="A new column: a weighted mean. Repeatable."
-        ),
-    ] = None,
-    pairs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="first, second and winner: Bradley-Terry strengths as a column. Repeatable.",
-        ),
-    ] = None,
-    to: ReportFolder = None,
-    figures: Figures = False,
+    against: list[str] = option((), "COLUMN", "Hold all others against this one. Repeatable."),
+    columns: FlippedColumns = NO_FLIPS,
+    without_system: list[str] = option(
+        (), "NAME", "Leave out the rows of this system. Repeatable."
+    ),
+    weights: list[str] = option(
+        (), "NAME=COLUMN:WEIGHT,…", "A new column: a weighted mean. Repeatable."
+    ),
+    pairs: list[Path] = option(
+        (), "FILE", "first, second and winner: Bradley-Terry strengths as a column. Repeatable."
+    ),
+    report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Which scores go together, and which say the same? A row for each system, or for each item
-    where --group names its question."""
+    where --group names its question.
+
+    Example: judgebench score correlate scores.csv --against accuracy --flip '*perplexity'
+    """
     import judgebench as jb
     from judgebench.scorers.correlate import parse_weights
 
-    more: dict[str, Mapping[str, float] | Path] = {**parse_weights(weights or ())}
-    more |= {path.stem: path for path in pairs or ()}
+    more = {**parse_weights(weights), **{path.stem: path for path in pairs}}
     found = jb.correlate(
-        file, against or (), group=group or "", system=system or "", flip=flip or (),
-        scores=column or ("*",), more=more, without=without_system or (),
+        file, against, group=columns.group, system=columns.system, flip=columns.flip,
+        scores=columns.column or ("*",), more=more, without=without_system,
     )  # fmt: skip
-    written = jb.report(found, to, figures=figures) if to else {}
-    show({"correlate": found}, found.name, output, written)
+    show({"correlate": found}, found.name, output, report.write(found))
 
 
 openqa = Commands(
@@ -271,26 +219,18 @@ OpenqaFolder = Annotated[
 ]
 
 
-@openqa.command(
-    epilog="Example: judgebench score openqa make exam.csv --backend writer.yaml --to open"
-)
+@openqa.command()
 def make(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions with options: a table of any format.")
-    ],
     backend: ModelOption,
-    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")],
-    called: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE=COLUMN",
-            help="What a column is called if not question, option_1, option_2, …, key, item_id or "
-            "group: --called key=cop. Repeatable.",
-        ),
-    ] = None,
-    first: Annotated[
-        int, typer.Option(min=0, max=1, metavar="0|1", help="Number of the first option in keys.")
-    ] = 1,
+    file: Path = argument("FILE", "Questions with options: a table of any format."),
+    to: Path = option(..., "FOLDER", "Where to write."),
+    called: list[str] = option(
+        (),
+        "ROLE=COLUMN",
+        "What a column is called if not question, option_1, option_2, …, key, item_id or "
+        "group: --called key=cop. Repeatable.",
+    ),
+    first: int = option(1, "0|1", "Number of the first option in keys.", min=0, max=1),
     limit: Limit = None,
     budget: BudgetOption = None,
     local_only: LocalOnly = False,
@@ -299,6 +239,8 @@ def make(
 
     Left out, and written to left-out.jsonl with the reason: what asks for what is wrong, what no
     rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
+
+    Example: judgebench score openqa make exam.csv --backend writer.yaml --to open
     """
     from judgebench.scorers.openqa import questions as asking
 
@@ -318,26 +260,20 @@ def make(
         typer.echo(f"  {waiting:,} wait for a reply that failed: rerun to ask again")
 
 
-@openqa.command(epilog="Example: judgebench score openqa sheet open --checker ann --checker ben")
+@openqa.command()
 def sheet(
     folder: OpenqaFolder,
-    checker: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Who checks. Repeatable. Default: three, by number."),
-    ] = None,
-    sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="N questions, drawn at random.")
-    ] = None,
-    left_out: Annotated[
-        bool,
-        typer.Option("--left-out", help="Also draw what the second pass left out, to measure it."),
-    ] = False,
+    checker: list[str] = option((), "NAME", "Who checks. Repeatable. Default: three, by number."),
+    sample: int | None = option(None, "N", "N questions, drawn at random.", min=1),
+    left_out: bool = flag("Also draw what the second pass left out, to measure it."),
     seed: Seed = 0,
 ) -> None:
     """Write a local page for each person: is the answer right, and the only right one?
 
     All check the same questions, in different orders, and none sees which model or prompt wrote
     them, nor what the model left out. Each saves a table for `judgebench score openqa agreement`.
+
+    Example: judgebench score openqa sheet open --checker ann --checker ben
     """
     from judgebench.scorers.openqa.validation import write_sheets
 
@@ -345,58 +281,41 @@ def sheet(
     echo_each(write_sheets(folder, names, sample, seed, every=left_out))
 
 
-@openqa.command(
-    epilog="Example: judgebench score openqa agreement open ann.decisions.csv ben.decisions.csv"
-)
+@openqa.command()
 def agreement(
     folder: OpenqaFolder,
-    tables: Annotated[
-        list[Path], typer.Argument(metavar="TABLE", help="What annotators saved, one table each.")
-    ],
-    half_width: Annotated[
-        float,
-        typer.Option(min=0.001, max=0.5, metavar="X", help="Say how many more for +/- this."),
-    ] = 0.05,
+    tables: list[Path] = argument("TABLE", "What annotators saved, one table each."),
+    half_width: float = option(0.05, "X", "Say how many more for +/- this.", min=0.001, max=0.5),
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Say how many questions 1, 2, … of the annotators call correct, and how far they agree."""
+    """Say how many questions 1, 2, … of the annotators call correct, and how far they agree.
+
+    Example: judgebench score openqa agreement open ann.decisions.csv ben.decisions.csv
+    """
     from judgebench.scorers.openqa.validation import checked
 
     show({"openqa": checked(folder, tables, half_width)}, "", output)
 
 
-@openqa.command(
-    epilog="Example: judgebench score openqa compare scores.csv closed.csv --system model"
-)
+@openqa.command()
 def compare(
-    opened: Annotated[
-        Path, typer.Argument(metavar="OPEN", help="Scores of open answers: `judgebench score`.")
-    ],
-    closed: Annotated[
-        Path,
-        typer.Argument(metavar="CLOSED", help="Which answers with options were right: a table."),
-    ],
-    correct: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Was it right? 1 or 0, yes or no.")
-    ] = "correct",
-    group: GroupColumn = None,
-    system: SystemColumn = None,
-    column: ScoreColumns = None,
-    flip: FlippedColumns = None,
-    to: ReportFolder = None,
-    figures: Figures = False,
+    opened: Path = argument("OPEN", "Scores of open answers: `judgebench score`."),
+    closed: Path = argument("CLOSED", "Which answers with options were right: a table."),
+    correct: str = option("correct", "COLUMN", "Was it right? 1 or 0, yes or no."),
+    columns: FlippedColumns = NO_FLIPS,
+    report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Do systems that choose the right option also answer well without options?
 
     Question and system stand in both tables (default: exam_id and system). Coefficients with
     intervals over all answers, within questions and over systems.
+
+    Example: judgebench score openqa compare scores.csv closed.csv --system model
     """
-    import judgebench as jb
     from judgebench.scorers.correlate import Roles, open_against_closed
 
-    where = Roles((), group or "exam_id", system or "system", flip or ())
-    found = open_against_closed(opened, closed, where, correct, column or ())
+    where = Roles((), columns.group or "exam_id", columns.system or "system", columns.flip)
+    found = open_against_closed(opened, closed, where, correct, columns.column)
     found = replace(found, name=opened.stem)
-    written = jb.report(found, to, figures=figures) if to else {}
-    show({"openqa": found}, found.name, output, written)
+    show({"openqa": found}, found.name, output, report.write(found))

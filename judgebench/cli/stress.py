@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgebench.cli.benchmark import Asked, benchmark, confirm_keys, stoppable
+from judgebench.cli.groups import Commands, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
     BenchPath,
-    Commands,
     DataFolder,
     Extent,
     LocalOnly,
@@ -31,31 +31,28 @@ if TYPE_CHECKING:
 app = Commands(default="bench")
 attacks = Commands("Make sets of altered answers for `judgebench stress`, and review them.")
 app.add_typer(attacks, name="attacks")
-commands = Commands()
-commands.add_typer(app, name="stress")
 
 SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
 
 
-@app.command(epilog="Example: judgebench stress bench.yaml --sample 20")
+@app.command()
 def bench(
     bench: BenchPath = Path("stress"),
     run: RunOption = None,
-    sample: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="At most N altered answers per recipe, at random."),
-    ] = None,
-    reviewed: Annotated[
-        bool, typer.Option("--reviewed", help="Count only violations that reviewers accepted.")
-    ] = False,
+    sample: int | None = option(
+        None, "N", "At most N altered answers per recipe, at random.", min=1
+    ),
+    reviewed: bool = flag("Count only violations that reviewers accepted."),
     extent: Extent = EVERYTHING,
     local_only: LocalOnly = False,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Judge altered answers: some alterations must worsen the verdict, others must not change it.
+    """Judge altered answers: what must change a verdict, what must not.
 
     Without an argument, the shipped example runs with the embedded model. Verdicts of an earlier
     `judgebench run` in the same folder are reused. Safe to interrupt; rerun to resume.
+
+    Example: judgebench stress bench.yaml --sample 20
     """
     from judgebench.stress_tests.attacking import StressExtension
 
@@ -63,38 +60,19 @@ def bench(
     benchmark(asked, StressExtension(sample=sample, reviewed=reviewed))
 
 
-@attacks.command(
-    epilog="Example: judgebench stress attacks make consensus-violation --data a.csv --by gpt.yaml"
-)
+@attacks.command()
 def make(
-    recipe: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECIPE", help="A recipe: a file or a name; see `judgebench list attacks`."
-        ),
-    ],
-    data: Annotated[list[Path], typer.Option(metavar="FILE", help="Sound answers. Repeatable.")],
-    by: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The model that writes: the YAML file of a judge."),
-    ] = None,
-    second: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A second model that must agree: the YAML file of a judge."
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="SET", help="Where to write. Default: RECIPE.jsonl in the current folder."
-        ),
-    ] = None,
+    recipe: str = argument("RECIPE", "A recipe: a file or a name; see `judgebench list attacks`."),
+    data: list[Path] = option(..., "FILE", "Sound answers. Repeatable."),
+    by: Path | None = option(None, "FILE", "The model that writes: the YAML file of a judge."),
+    second: Path | None = option(
+        None, "FILE", "A second model that must agree: the YAML file of a judge."
+    ),
+    to: Path | None = option(
+        None, "SET", "Where to write. Default: RECIPE.jsonl in the current folder."
+    ),
     rubric: RubricOption = "medical-safety",
-    sample: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="At most N answers, drawn at random."),
-    ] = None,
+    sample: int | None = option(None, "N", "At most N answers, drawn at random.", min=1),
     seed: Seed = 0,
     data_folder: DataFolder = None,
     local_only: LocalOnly = False,
@@ -102,6 +80,8 @@ def make(
     """Alter answers by one recipe, check each, and add it to a set.
 
     Safe to interrupt; rerun to resume.
+
+    Example: judgebench stress attacks make consensus-violation --data a.csv --by gpt.yaml
     """
     from judgebench.data.load import load_data
     from judgebench.judges.config import JudgeConfig
@@ -126,13 +106,15 @@ def make(
     _tell(found, target)
 
 
-@attacks.command(epilog="Example: judgebench stress attacks review consensus-violation.jsonl")
+@attacks.command()
 def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     """Write the sheet in which people accept or reject altered answers: CSV and a local page.
 
     Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here
     first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
     counts accepted violations only.
+
+    Example: judgebench stress attacks review consensus-violation.jsonl
     """
     from judgebench.files import write_atomically
     from judgebench.rubric import load_rubric

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from judgebench.cli.options import NO_FILES, Commands, Files, RunOrTables
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import argument
+from judgebench.cli.options import NO_FILES, Files, RunOrTables
 from judgebench.cli.report import open_study
-from judgebench.cli.show import ONE_SCREEN, UNMET, Output, show
-
-commands = Commands()
+from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 
 
-@commands.command(epilog="Example: judgebench watch judge.json new-labels.csv new-verdicts.csv")
 def watch(
-    certificate: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CERTIFICATE", help="The file that `judgebench decide … --certificate` wrote."
-        ),
-    ],
+    certificate: Path = argument(
+        "CERTIFICATE", "The file that `judgebench decide … --certificate` wrote."
+    ),
     tables: RunOrTables = None,
     files: Files = NO_FILES,
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Also write a page, CSV, Markdown and LaTeX there."),
-    ] = None,
+    report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Does a certificate still hold: is the file unchanged, the judge the same, and does it still
-    agree with people?
+    """Say whether a certificate still holds.
 
-    Nothing is stored: give all new labels and verdicts each time, in the order of time. The exit
-    code is 0 where the certificate is valid, and 3 where it expired or is revoked.
+    Is the file unchanged, the judge the same, and does it still agree with people? Nothing is
+    stored: give all new labels and verdicts each time, in the order of time.
+
+    Example: judgebench watch judge.json new-labels.csv new-verdicts.csv
     """
     import judgebench as jb
     from judgebench.certificate.record import read
@@ -47,9 +40,8 @@ def watch(
         asked = replace(files, expected="rows")
         study = open_study(tables, asked, output=output, rubric=certified.rubric)
     watched = jb.watch(certified, study)
-    written = jb.report(watched, to) if to else None
     reasons = [sentence(watched, reason) for reason in watched.reasons]
-    show({"watch": watched}, watched.name, output, written,
-         {"state": watched.state, "reasons": reasons})  # fmt: skip
+    state = {"state": watched.state, "reasons": reasons}
+    show({"watch": watched}, watched.name, output, report.write(watched), state)
     if watched.state != "valid":
         raise typer.Exit(UNMET)

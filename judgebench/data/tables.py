@@ -442,7 +442,7 @@ def _clean_names(raw: RawTable, file: str, findings: Findings) -> list[str]:
         return []
     duplicates = [name for name, count in Counter(filter(None, names)).items() if count > 1]
     for name in duplicates:
-        allowed = "different names; --header 1,2 where two rows hold them"
+        allowed = "different names; --set header=1,2 where two rows hold them"
         findings.add("duplicate_column", "two columns have this name", at, "", name, allowed)
     if names and not any(names):
         findings.add("malformed", "the header names no column", at)

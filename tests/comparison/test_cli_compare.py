@@ -13,7 +13,7 @@ from python_api import JUDGE, rubric, write_bench, write_tables
 
 import judgebench as jb
 from judgebench.cli.compare import split
-from judgebench.cli.show import UNMET
+from judgebench.cli.exit_codes import UNMET
 from judgebench.runs.folder import RunFolder
 
 REPO = Path(__file__).resolve().parents[2]
