@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from judgebench.cli.groups import flag, option
-from judgebench.cli.options import AS_IN_THE_RUN, NO_FILES, Files, RunOrTables, Truth, columns_of
+from judgebench.cli.options import AS_IN_THE_RUN, NO_FILES, Files, RunOrTables, Truth, pairs_of
 from judgebench.cli.report import open_study
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 
@@ -38,7 +38,7 @@ def estimate(
     keep = kept_columns((), by)
     files = replace(files, column=[*(f"{name}=kept" for name in keep), *(files.column or ())])
     if score:
-        scores = {k: v.split(",") for k, v in columns_of(score, "--score").items()}
+        scores = {k: v.split(",") for k, v in pairs_of(score, "--score").items()}
         table: Any = next(iter(run or ()), None)
         columns = {"question": files.question or ""}
     else:

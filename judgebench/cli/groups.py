@@ -123,12 +123,6 @@ class Group(TyperGroup):
             return [*self.commands[self.default].collect_usage_pieces(ctx), "|", *pieces[1:]]
         return pieces
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command, as of any group; one that stands outside the group is named."""
-        if args[0] not in self.commands and args[0] in ctx.find_root().command.commands:
-            ctx.fail(f"No such command '{args[0]}'. Did you mean 'judgebench {args[0]}'?")
-        return super().resolve_command(ctx, args)
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         before = {self.default, *(name for names in self.sections.values() for name in names)}
         others = [name for name in self.commands if name not in before]

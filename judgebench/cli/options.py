@@ -211,13 +211,10 @@ NO_FILES, AS_IN_THE_RUN, EVERYTHING = Files(), Truth(), Extent()
 NOT_NAMED = Named()
 
 
-def columns_of(given: Sequence[str] | None, option: str) -> dict[str, str]:
-    """The columns by role of texts `ROLE=COLUMN`. Raises SetupError for other texts."""
-    pairs = {text: text.partition("=")[::2] for text in given or ()}
-    problems = [
-        Problem("needs a role and a column", field=option, found=text, allowed="ROLE=COLUMN")
-        for text, pair in pairs.items()
-        if not all(pair)
-    ]
-    raise_any(problems)
+def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:
+    """What stands after `=`, by what stands before. Raises SetupError for other texts."""
+    pairs = {text: text.partition("=")[::2] for text in texts}
+    message = "needs two parts with = between them"
+    wrong = (text for text, pair in pairs.items() if not all(pair))
+    raise_any([Problem(message, field=option, found=text) for text in wrong])
     return dict(pairs.values())

@@ -11,9 +11,17 @@ import typer
 from judgebench.cli.benchmark import confirm_keys, stoppable, this_command
 from judgebench.cli.exit_codes import UNMET
 from judgebench.cli.groups import Commands, argument, flag, option
-from judgebench.cli.options import BenchPath, Budget, DataFolder, DryRun, LocalOnly, RunOption, Seed
+from judgebench.cli.options import (
+    BenchPath,
+    Budget,
+    DataFolder,
+    DryRun,
+    LocalOnly,
+    RunDir,
+    RunOption,
+    Seed,
+)
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
-from judgebench.errors import SetupError
 from judgebench.words import counted
 
 if TYPE_CHECKING:
@@ -75,14 +83,13 @@ def _ahead(bench: RankBench) -> Iterator[str]:
     from judgebench.ranking.proxy.task import SPLITS
 
     for entry in bench.tasks:
-        task, draws = entry.task, entry.evaluators.draws
-        n = sum(len(evaluator_names(task.name, k, draws)) for k in entry.evaluators.kinds)
-        sizes = ", ".join(f"{s} {len(task.of(s)):,}" for s in SPLITS)
+        task, evaluators = entry.task, entry.evaluators
+        names = (evaluator_names(task.name, kind, evaluators.draws) for kind in evaluators.kinds)
+        sizes = ", ".join(f"{split} {len(task.of(split)):,}" for split in SPLITS)
         yield (
             f"{task.name}: {sizes}; {counted(len(task.ranked), 'instance')} ranked; "
-            f"{counted(len(entry.generators), 'generator')} of up to "
-            f"{counted(len(entry.argued), 'argument')} each; "
-            f"{counted(len(bench.proxy.controls), 'control case')}; {counted(n, 'evaluator')}"
+            f"{counted(len(entry.generators), 'generator')}; "
+            f"{counted(sum(map(len, names)), 'evaluator')}"
         )
 
 
@@ -105,7 +112,7 @@ def init(
 
 @app.command()
 def sheet(
-    run: Path | None = argument("RUN", "A run folder, such as runs/mine.", default=None),
+    run: RunDir,
     sample: int | None = option(
         5, "N", "N items of each task, drawn at random.", min=1
     ),  # as many as the paper had ranked before it judged a task
@@ -114,14 +121,7 @@ def sheet(
         (), "NAME", "Who ranks. Repeatable. Default: expert-1 and expert-2."
     ),
     seed: Seed = 0,
-    to: Path | None = option(
-        None, "FOLDER", "Where to write. Default: RUN/human, without a run ./human."
-    ),
-    arguments: list[Path] = option((), "FILE", "Instead of a run: arguments as JSONL. Repeatable."),
-    task: str | None = option(
-        None, "TASK", "The task of these arguments: a YAML file or a shipped name."
-    ),
-    data_folder: DataFolder = None,
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/human."),
 ) -> None:
     """Write sheets on which experts rank arguments from 1 to 5 without knowing who wrote them.
 
@@ -130,21 +130,13 @@ def sheet(
 
     Example: judgebench rank sheet runs/mine --expert anna --expert ben
     """
-    from judgebench.ranking.proxy.arguments import given_arguments
-    from judgebench.ranking.proxy.task_file import load_task
-    from judgebench.ranking.sheet import items_of, items_of_run, write_sheets
+    from judgebench.ranking.sheet import items_of_run, write_sheets
     from judgebench.runs.folder import RunFolder
 
-    if run is not None and not arguments and task is None:
-        found = items_of_run(RunFolder.existing(run).path)
-    elif run is not None or task is None:
-        raise SetupError("name a run folder, or a task with --task and --arguments")
-    else:
-        loaded = load_task(task, data_folder=data_folder, seed=seed)
-        found = items_of(loaded, given_arguments(arguments or [], [loaded]))
-    folder = to or (run / "human" if run else Path("human"))
+    items = items_of_run(RunFolder.existing(run).path)
+    folder = to or run / "human"
     names = expert or ["expert-1", "expert-2"]
-    written = write_sheets(found, names, folder, n=None if every else sample, seed=seed)
+    written = write_sheets(items, names, folder, n=None if every else sample, seed=seed)
     echo_each(f"{name}: {counted(n, 'item')} on every sheet" for name, n in written.items.items())
     if n := written.passed_over:
         typer.echo(f"{counted(n, 'item')} left out: not every system has an argument on them")

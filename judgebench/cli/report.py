@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judgebench.cli.groups import option
 from judgebench.cli.options import (
@@ -18,7 +18,6 @@ from judgebench.cli.options import (
     RunOrTables,
     Truth,
 )
-from judgebench.cli.questions import ask_open
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 
@@ -57,8 +56,9 @@ def open_study(
     try:
         if is_run:
             return jb.open_run(paths[0], truth=truth, as_judges=people)
-        layout, declared = settled_layout(paths, files, truth, as_judges, output, rubric)
-        return jb.study(layout, truth=declared, as_judges=people, expected=files.expected)
+        layout = _layout(paths, files, truth, as_judges, rubric)
+        _show_layout(layout, files, truth, output)
+        return jb.study(layout, truth=truth, as_judges=people, expected=files.expected)
     except SetupError as error:
         named = [_by_option(problem) for problem in error.problems]
         if named == [*error.problems]:  # of another kind, such as of a damaged run
@@ -77,35 +77,33 @@ def _is_missing_table(path: Path) -> bool:
     return bool(path.suffix) and not path.exists()
 
 
-def settled_layout(
+def _layout(
     paths: Sequence[Path], files: Files, truth: Mapping[str, object], as_judges: Sequence[str],
-    output: Output, rubric: Rubric | None = None,
-) -> tuple[Layout, dict[str, object]]:  # fmt: skip
-    """The layout of tables, which is printed, and what is declared of them. Where a terminal can
-    answer, what is open is asked for."""
-    from judgebench.data.layout import is_layout, layout_lines, load_layout
-    from judgebench.data.settings import TableSettings, settings_of
+    rubric: Rubric | None,
+) -> Layout:  # fmt: skip
+    """The layout of tables. Raises Unsettled with every question that options must answer."""
+    from judgebench.data.layout import is_layout, load_layout
     from judgebench.rubric import load_rubric
-    from judgebench.starter import save
-    from judgebench.studies.drawn import kept_columns
+    from judgebench.runs.from_tables import layout_of
 
     rubric = rubric if files.rubric is None else load_rubric(files.rubric)
     if len(paths) == 1 and is_layout(paths[0]):
-        layout, declared = load_layout(paths[0], rubric), dict(truth)
-    else:
-        people: Any = truth.get("annotators") or ()
-        drawn: Any = truth.get("drawn") or ()
-        more = TableSettings(person=tuple(people), as_judge=tuple(as_judges))
-        settings = settings_of(kept_columns(drawn)).with_more(files.settings).with_more(more)
-        layout, declared = ask_open(_tables(paths, files), settings, rubric, dict(truth))
+        return load_layout(paths[0], rubric)
+    return layout_of(_tables(paths, files), files.settings, rubric, truth, as_judges)
+
+
+def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], output: Output) -> None:
+    """Print what every column is, and write it where that is asked for."""
+    from judgebench.data.layout import layout_lines
+    from judgebench.starter import save
+
     console = output.console()
     for line in layout_lines(layout):
         console.print(line, soft_wrap=True, highlight=False)
     if files.save is not None:
-        for path in save(layout, files.save, declared).files:
+        for path in save(layout, files.save, truth).files:
             console.print(f"Wrote {path}", soft_wrap=True)
     console.print()
-    return layout, declared
 
 
 def _tables(paths: Sequence[Path], files: Files) -> GivenTables:

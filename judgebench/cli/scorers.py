@@ -15,7 +15,7 @@ from judgebench.cli.options import (
     Limit,
     LocalOnly,
     Seed,
-    columns_of,
+    pairs_of,
 )
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, echo_each, show
 from judgebench.errors import Problem, SetupError
@@ -100,7 +100,7 @@ def table(
         raise SetupError("name a scorer: --scorer rouge-l")
     if to:
         _check_target(to, answers)
-    columns = columns_of(role, "--role")
+    columns = pairs_of(role, "--role")
     message = f"Stopped. Scores so far are kept in {kept}. To resume, rerun."
     with stoppable(message), ProgressDisplay(console) as display:
         found = score_table(answers, asked, columns, kept, display)
@@ -244,7 +244,7 @@ def make(
     """
     from judgebench.scorers.openqa import questions as asking
 
-    names, replies = columns_of(called, "--called"), to / asking.REPLIES
+    names, replies = pairs_of(called, "--called"), to / asking.REPLIES
     closed = asking.read_questions(file, names, first)[:limit]
     model = the_writer(backend, replies, local_only)
     to.mkdir(parents=True, exist_ok=True)

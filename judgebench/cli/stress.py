@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.benchmark import Asked, benchmark, confirm_keys, stoppable
+from judgebench.cli.benchmark import Asked, benchmark, stoppable, the_writer
 from judgebench.cli.groups import Commands, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
@@ -25,7 +24,6 @@ from judgebench.shipped import find_file
 from judgebench.words import counted
 
 if TYPE_CHECKING:
-    from judgebench.judges.config import JudgeConfig
     from judgebench.stress_tests.probes.make import Yield
 
 app = Commands(default="bench")
@@ -64,10 +62,8 @@ def bench(
 def make(
     recipe: str = argument("RECIPE", "A recipe: a file or a name; see `judgebench list attacks`."),
     data: list[Path] = option(..., "FILE", "Sound answers. Repeatable."),
-    by: Path | None = option(None, "FILE", "The model that writes: the YAML file of a judge."),
-    second: Path | None = option(
-        None, "FILE", "A second model that must agree: the YAML file of a judge."
-    ),
+    by: str = option("", "BACKEND", "The model that writes: a backend, or a judge's YAML file."),
+    second: str = option("", "BACKEND", "A second model that must agree."),
     to: Path | None = option(
         None, "SET", "Where to write. Default: RECIPE.jsonl in the current folder."
     ),
@@ -84,21 +80,16 @@ def make(
     Example: judgebench stress attacks make consensus-violation --data a.csv --by gpt.yaml
     """
     from judgebench.data.load import load_data
-    from judgebench.judges.config import JudgeConfig
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
     from judgebench.stress_tests.probes.make import SetOrder, make_set
-    from judgebench.yaml_file import load_model
 
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    models = {file: load_model(file, JudgeConfig) for file in (by, second) if file}
-    if local_only:
-        _check_local(models)
-    for file, model in models.items() if not target.exists() else ():
-        confirm_keys(file, [model])
-    writer, checker = (models[file] if file else None for file in (by, second))
+    writer, checker = (
+        the_writer(file, target, local_only) if file else None for file in (by, second)
+    )
     order = SetOrder(writer, checker, seed, sample)
     message = f"Stopped. Answers so far are kept in {target}."
     with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(message):
@@ -133,18 +124,6 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
 
 def _find(path: Path) -> Path:
     return find_file("adversarial", str(path), ".jsonl")
-
-
-def _check_local(models: Mapping[Path, JudgeConfig]) -> None:
-    from judgebench.models import check_hosts, hosts_of
-    from judgebench.runs.load import Gathered
-
-    far = Gathered("")
-    for file, model in models.items():
-        of_file = Gathered(str(file))
-        of_file("by", check_hosts, hosts_of(model.backend, model.settings))
-        far.found += of_file.found
-    far.raise_any()
 
 
 def _tell(found: Yield, to: Path) -> None:

@@ -17,7 +17,7 @@ from judgebench.cli.options import (
     LocalOnly,
     RunDir,
     RunOption,
-    Seed,
+    pairs_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 
@@ -85,12 +85,9 @@ def generator(
     pairs: Path = argument("FILE", "Lines of `judgebench rank pairs`: JSONL."),
     model: str = option(..., "MODEL", "What is tuned: as in `learn: lora`."),
     to: Path = option(..., "FOLDER", "Where the tuned model is written."),
-    rank: str = option("16", "N", "Rank of the adapter, or full for all weights."),
-    epochs: int = option(3, "N", "Passes over the pairs.", min=1),
-    batch: int = option(8, "N", "Pairs in a step.", "--batch-size", min=1),
-    learning_rate: float | None = option(None, "RATE", "Default: 2e-4, or 2e-5 of all weights."),
-    context: int | None = option(None, "N", "Longer pairs are left out (tokens).", min=256),
-    seed: Seed = 0,
+    recipe: list[str] = option(
+        (), "KEY=VALUE", "rank, epochs, batch, context, learning_rate, seed of `learn: lora`."
+    ),
 ) -> None:
     """Tune a model that writes arguments on gold arguments; it then enters `judgebench rank`.
 
@@ -105,15 +102,15 @@ def generator(
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import read_pairs, tune_generator
     from judgebench.tuning.lora import recipe_of
-    from judgebench.yaml_file import validate
+    from judgebench.yaml_file import parse_yaml, validate
 
-    asked = {"name": "generator", "learn": "lora", "model": model, "epochs": epochs,
-             "rank": int(rank) if rank.isdigit() else rank, "batch": batch, "context": context,
-             "learning_rate": learning_rate, "seed": seed}  # fmt: skip
-    recipe, stop = recipe_of(validate(asked, LoraConfig)), Stop()
+    given = pairs_of(recipe, "--recipe")
+    settings = {key: parse_yaml(text, "--recipe") for key, text in given.items()}
+    asked = {"name": "generator", "learn": "lora", "model": model, **settings}
+    lora, stop = recipe_of(validate(asked, LoraConfig, "--recipe")), Stop()
     with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say, PATIENCE_S):
         watch = Watch(f"tuning {to.name}", display, stop)
-        facts = tune_generator(read_pairs(pairs), model, to, recipe, watch)
+        facts = tune_generator(read_pairs(pairs), model, to, lora, watch)
     typer.echo(
         f"{facts['steps']:,} steps, loss {facts['first_loss']:.3f} to {facts['last_loss']:.3f}; "
         f"to write with it: backend: transformers:{to}"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judgebench.data.layout import Layout
+    from judgebench.data.reading import GivenTables
+    from judgebench.data.settings import TableSettings
     from judgebench.judges.control import ControlJudge
     from judgebench.judges.judge import Judge
     from judgebench.judges.recorded import AsJudges
@@ -61,20 +63,37 @@ def layout(
     >>> layout.sheets[0].columns["tone"].role
     'label'
     """
-    from judgebench.data.reading import GivenTables, infer_layout, sources_of
-    from judgebench.data.settings import Unsettled, settings_of
+    return _layout_of(labels, verdicts, answers, rubric, columns, None, ())
 
-    settings = settings_of(columns)
-    people, judged = sources_of(labels, "labels"), sources_of(verdicts, "verdicts")
-    beside = sources_of(answers, "answers")
-    tables = GivenTables(people, judged, beside)
+
+def layout_of(
+    tables: GivenTables, settings: TableSettings, rubric: Rubric | None,
+    truth: Mapping[str, Any] = {}, as_judges: AsJudges = (),
+) -> Layout:  # fmt: skip
+    """Return the layout of tables, with the annotators and columns that keys of a TruthConfig name.
+
+    Raises Unsettled and SetupError.
+    """
+    from judgebench.data.reading import infer_layout
+    from judgebench.data.settings import TableSettings, settings_of
+
+    people = TableSettings(person=tuple(truth.get("annotators") or ()), as_judge=(*as_judges,))
+    kept = settings_of(kept_columns(truth.get("drawn") or ()))
+    return infer_layout(tables, kept.with_more(settings).with_more(people), rubric)
+
+
+def _given_tables(labels: Tables, verdicts: Tables | None, answers: Given | None) -> GivenTables:
+    """One table alone may hold anything."""
+    from judgebench.data.reading import GivenTables, sources_of
+
+    people = sources_of(labels, "labels")
     if verdicts is None and answers is None and not isinstance(labels, list | tuple | Mapping):
-        tables = GivenTables(unsorted=people)
-    known = load_rubric(str(rubric)) if isinstance(rubric, str | Path) else rubric
-    try:
-        return infer_layout(tables, settings, known)
-    except Unsettled as unsettled:
-        raise Unsettled(unsettled.questions, in_python=True) from None
+        return GivenTables(unsorted=people)
+    return GivenTables(people, sources_of(verdicts, "verdicts"), sources_of(answers, "answers"))
+
+
+def _rubric(rubric: Rubric | str | Path | None) -> Rubric | None:
+    return load_rubric(str(rubric)) if isinstance(rubric, str | Path) else rubric
 
 
 def study(
@@ -186,6 +205,7 @@ def _layout_of(
 ) -> Layout:  # fmt: skip
     """The layout that is given, or that of the tables. Raises SetupError."""
     from judgebench.data.layout import Layout, is_layout, load_layout
+    from judgebench.data.settings import Unsettled, settings_of
 
     if isinstance(labels, Study) or is_run(labels):
         message = "holds a study already: give it to jb.decide, jb.align or jb.report as it is"
@@ -194,14 +214,12 @@ def _layout_of(
     if isinstance(labels, Layout):
         return labels
     if isinstance(labels, str | Path) and is_layout(Path(labels)):
-        known = load_rubric(str(rubric)) if isinstance(rubric, str | Path) else rubric
-        return load_layout(Path(labels), known)
-    said = _changes(truth)
-    kept = kept_columns(said.get("drawn") or ())
-    settings = {
-        **kept, **columns, "person": said.get("annotators") or (), "as_judge": [*as_judges],
-    }  # fmt: skip
-    return layout(labels, verdicts, answers, rubric=rubric, columns=settings)
+        return load_layout(Path(labels), _rubric(rubric))
+    settings, tables = settings_of(columns), _given_tables(labels, verdicts, answers)
+    try:
+        return layout_of(tables, settings, _rubric(rubric), _changes(truth), as_judges)
+    except Unsettled as unsettled:
+        raise Unsettled(unsettled.questions, in_python=True) from None
 
 
 def _changes(truth: Truth | None) -> dict[str, Any]:

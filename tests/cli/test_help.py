@@ -143,14 +143,6 @@ def test_what_decide_align_and_report_share_stands_in_the_same_order() -> None:
     assert len({tuple(o for o in found if o in shared) for found in options.values()}) == 1
 
 
-@pytest.mark.skipif("annotate" not in FEATURES, reason="asks a group of commands")
-def test_a_command_that_stands_outside_its_group_is_named(call) -> None:  # type: ignore[no-untyped-def]
-    code, _, err = call("annotate", "check", "annotate.yaml")
-    assert code == 2
-    assert "No such command 'check'. Did you mean 'judgebench check'?" in err
-    assert "mean" not in call("annotate", "nothing")[2]
-
-
 @pytest.mark.skipif("scorers" not in FEATURES, reason="asks a group with a command of its own")
 def test_arguments_that_name_no_command_are_those_of_the_default(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
     table = tmp_path / "answers.csv"

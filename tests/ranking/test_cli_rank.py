@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import yaml
 from rank_case import by_reason, fill, items
 
 import judgebench.ranking.sheet
 from judgebench.ranking.proxy.task_file import load_task
-from judgebench.ranking.sheet import read_key, write_sheets
+from judgebench.ranking.sheet import write_sheets
 from judgebench.runs.folder import RunFolder
 
 Call = Callable[..., tuple[int, str, str]]
@@ -113,33 +112,6 @@ def test_sheets_are_written_from_a_run(call, here, monkeypatch) -> None:
     code, out, _ = call("rank", "sheet", "runs/mine", "--all", "--to", "all")
     assert "claims: 9 items on every sheet" in out
     assert Path("all/sheets/expert-2.html").is_file()
-
-
-def test_sheets_are_written_from_plain_files(call: Call, here: Path) -> None:
-    own_task()
-    asked = ("rank", "sheet", "--task", "task.yaml", "--arguments", "given.jsonl")
-    code, out, err = call(*asked, "--sample", 3)
-    assert (code, err) == (0, "")
-    assert "claims: 3 items on every sheet" in out
-    key = read_key(Path("human/sheet-key.json"))
-    assert {tuple(sorted(item.hashes)) for item in key.items} == {("gold", "model-a", "model-b")}
-    rows = Path("human/sheets/expert-1.csv").read_text("utf-8-sig")
-    assert rows.count("Because of") == 3
-    assert "model-a" not in rows
-    Path("given.jsonl").write_text(
-        '{"task": "claims", "item_id": "?", "system": "m", "text": ""}\n'
-    )
-    code, _, err = call(*asked)
-    assert (code, "is no item of the task claims" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["runs/x", "--task", "t.yaml"], ["--arguments", "a.jsonl"]]
-)
-def test_a_sheet_is_of_a_run_or_of_a_task(call: Call, here: Path, arguments: list[str]) -> None:
-    code, _, err = call("rank", "sheet", *arguments)
-    assert code == 2
-    assert "name a run folder, or a task with --task and --arguments" in err
 
 
 def test_models_on_other_machines_are_named(call: Call, tmp_path: Path) -> None:

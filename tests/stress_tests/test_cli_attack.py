@@ -177,11 +177,11 @@ def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path:
     by.write_text("name: w\nbackend: litellm:openai/gpt-4o\n")
     second.write_text("name: s\nbackend: openai-compatible:m@https://api.example.org/v1\n")
     made = ("stress", "attacks", "make", "consensus-violation", "--data", tmp_path / "answers.csv")
-    code, _, err = call(*made, "--by", by, "--second", second, "--local-only")
-    assert code == 2
-    message = "contacts another machine, which local-only forbids"
-    assert f"{by}: by.backend: {message}; found the provider of litellm:openai/gpt-4o" in err
-    assert f"{second}: by.backend: {message}; found api.example.org" in err
+    message = "backend.backend: contacts another machine, which local-only forbids; found"
+    for model, host in ((by, "the provider of litellm:openai/gpt-4o"), (second, "api.example.org")):
+        code, _, err = call(*made, "--by", model, "--local-only")
+        assert code == 2
+        assert f"{model}: {message} {host}" in err
 
 
 def test_the_listing_names_attacks_that_can_be_used() -> None:

@@ -139,7 +139,7 @@ def test_a_role_needs_a_column(call, command, option, given, tmp_path) -> None:
     table.write_text("question,option_1,option_2,key\nWhat?,Liver,Lung,1\n")
     words = [word.format(file=table) for word in command]
     code, _, err = call(*words, option, given)
-    told = f"{option}: needs a role and a column; found {given}; allowed: ROLE=COLUMN"
+    told = f"{option}: needs two parts with = between them; found {given}"
     assert code != 0
     assert told in " ".join(err.split())
     assert list(tmp_path.iterdir()) == [table]
