@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from judgebench.alignment.caveats import (
     MOST_NAMED,
@@ -20,7 +21,7 @@ from judgebench.data.layout import Layout, is_layout, layout_lines, load_layout
 from judgebench.data.load import load_data
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.data.roles import ROLES
-from judgebench.data.settings import LISTED_SETTINGS, NOTHING_SAID, TableSettings
+from judgebench.data.settings import LISTED_SETTINGS, TableSettings, settings_of
 from judgebench.data.vocabulary import role_words
 from judgebench.errors import Problem, SetupError
 from judgebench.features import FEATURES, Feature, FileKind
@@ -55,32 +56,48 @@ class Outcome:
         return "\n".join([*self.facts, *warnings, *errors])
 
 
-def check_all(
-    files: Sequence[Path],
-    rubric: str | None = None,
-    data_folder: Path | None = None,
-    settings: TableSettings = NOTHING_SAID,
+def check(
+    files: Sequence[str | Path],
+    rubric: str | Path | None = None,
+    *,
+    data_folder: str | Path | None = None,
+    columns: Mapping[str, Any] = {},
 ) -> Outcome:
-    """Read every file as what it is; data files together, against `rubric` or else a rubric among
-    the files; without any, by the layout that they have, with these `settings`. Raises nothing for
-    what one holds."""
+    """Every problem in files of any kind, with file and row. Calls no model.
+
+    Data files are checked together, against `rubric` or a rubric among the files; without any, by
+    the layout that they have, with these `columns`, as in `layout`. Paths in YAML files start at
+    `data_folder`, where it is given. Raises nothing for what a file holds.
+
+    >>> import judgebench as jb
+    >>> print(jb.check(["bench.yaml"]))
+    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 6 baselines
+    24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
+    Bar: annotator-1, annotator-2 and annotator-3.
+    Overlap: 24 of 24 items with a label have two or more.
+      scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
+    warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
+    No errors.
+    """
+    known = str(rubric) if rubric else None
+    folder = Path(data_folder) if data_folder else None
     outcome, data = Outcome(), list[Path]()
-    for path in files:
+    for path in map(Path, files):
         try:
             kind = _kind(path)
             if kind == "bench":
-                _check_bench(outcome, path, data_folder)
+                _check_bench(outcome, path, folder)
             elif kind in ("", "layout"):
                 data.append(path)
             else:
                 says = _CHECKS.get(kind) or _check_of_feature(kind)
-                outcome.facts.append(f"{path}: {says(path, rubric or USUAL_RUBRIC)}")
-                rubric = rubric or (str(path) if kind == "rubric" else None)
+                outcome.facts.append(f"{path}: {says(path, known or USUAL_RUBRIC)}")
+                known = known or (str(path) if kind == "rubric" else None)
         except SetupError as error:
             outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
         try:
-            _check_data(outcome, data, rubric, data_folder, settings)
+            _check_data(outcome, data, known, folder, settings_of(columns))
         except SetupError as error:
             outcome.errors += error.problems
     return outcome
@@ -316,21 +333,3 @@ def _exports() -> Lines:
     from judgebench.data.exports import exports
 
     return [(tool, export.has) for tool, export in exports().items()]
-
-
-def check(files: Sequence[str | Path], rubric: str | Path | None = None) -> Outcome:
-    """Every problem in files of any kind, with file and row. Tables are checked against `rubric`,
-    or else as their columns are understood. Calls no model.
-
-    >>> import judgebench as jb
-    >>> print(jb.check(["bench.yaml"]))
-    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 6 baselines
-    24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
-    Bar: annotator-1, annotator-2 and annotator-3.
-    Overlap: 24 of 24 items with a label have two or more.
-      scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
-    warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
-    No errors.
-    """
-    named = None if rubric is None else str(rubric)
-    return check_all([Path(file) for file in files], named)

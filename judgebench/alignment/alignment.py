@@ -33,7 +33,7 @@ from judgebench.results.part import Files
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
-from judgebench.runs.from_tables import Given, Tables, study_from
+from judgebench.runs.from_tables import Tables, study_from
 from judgebench.runs.open import Truth
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.verdicts import status_counts
@@ -320,7 +320,6 @@ def align(
     study: Study | Tables | Layout,
     verdicts: Tables | None = None,
     *,
-    answers: Given | None = None,
     truth: Truth | None = None,
     columns: Mapping[str, Any] = {},
 ) -> Alignment:
@@ -332,4 +331,4 @@ def align(
     >>> sorted(frame.analysis.unique())[:3]
     ['agreement', 'annotator_labels', 'ceiling']
     """
-    return align_study(study_from(study, verdicts, answers, truth, columns))
+    return align_study(study_from(study, verdicts, truth, columns))

@@ -81,59 +81,6 @@ class _ItemLabels:
         return BETWEEN.join(np.array(self.metric.label_texts)[is_given])
 
 
-def draw_items(
-    study: Study, kind: Kind, metric: str, judge: str, n_items: int | None, seed: int
-) -> list[dict[str, Any]]:
-    """Return a simple random sample of the items of that kind, in random order, as rows of a table.
-
-    Raises SetupError where there is none, or fewer than asked for.
-    """
-    labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
-    candidates = labels.candidates(kind)
-    n_drawn = _N_ITEMS.get(kind, len(candidates)) if n_items is None else n_items
-    if not 1 <= n_drawn <= len(candidates):
-        limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
-        raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
-    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
-    rows = []
-    for position in positions:
-        answer = study.answers[int(labels.rows[position])]
-        row = {column: getattr(answer, column) for column in _COLUMNS}
-        if kind == "disagreements":
-            row[IN_QUESTION] = labels.in_question(position)
-        rows.append(row)
-    return rows
-
-
-def _count(study: Study, kind: Kind, table: Any, metric: str, judge: str) -> str:
-    """Return a sentence on what the labels of drawn items, a table of one annotator, say.
-
-    Raises SetupError where there are no such labels, and for disagreements.
-    """
-    if kind == "disagreements":
-        message = "are not counted: their labels are gold, and stand beside the other labels"
-        raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
-    labels = _item_labels(study, metric, _judges(study, judge, only=True))
-    new = _new_labels(study, labels.metric, table)
-    ids = [study.answers[row].item_id for row in labels.rows.tolist()]
-    positions = [i for i in labels.candidates(kind) if ids[i] in new and labels.judges[i, 0] >= 0]
-    if not positions:
-        raise SetupError(Problem(f"no label of an item {_ITEMS[kind]}", field="labels"))
-    is_match = np.array([new[ids[i]] for i in positions]) == labels.judges[positions, 0]
-    what = f"{counted(len(positions), 'item')} {_ITEMS[kind]}"
-    if kind == "agreed":
-        n_wrong = int((~is_match).sum())
-        result = (
-            f"the expert contradicts {n_wrong} of {what}: "
-            f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)"
-        )
-    else:
-        annotators = labels.annotators[positions]
-        n_matches = (annotators == labels.judges[positions]).sum(axis=1)
-        result = f"of {what}, {_leak(n_matches, (annotators >= 0).sum(axis=1), is_match)}"
-    return f"{labels.metric.title}: {result}."
-
-
 def _leak(n_matches: IntArray, n_labels: IntArray, is_match: IntArray) -> str:
     """Return whether labels of record may have been made in sight of the judge, in words."""
     record, new = 100 * (n_matches / n_labels).mean(), 100 * is_match.mean()
@@ -230,7 +177,22 @@ def draw(
     """
     import pandas as pd
 
-    return pd.DataFrame(draw_items(opened_study(study), kind, metric, judge, items, seed))
+    study = opened_study(study)
+    labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
+    candidates = labels.candidates(kind)
+    n_drawn = _N_ITEMS.get(kind, len(candidates)) if items is None else items
+    if not 1 <= n_drawn <= len(candidates):
+        limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
+        raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
+    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
+    rows = []
+    for position in positions:
+        answer = study.answers[int(labels.rows[position])]
+        row = {column: getattr(answer, column) for column in _COLUMNS}
+        if kind == "disagreements":
+            row[IN_QUESTION] = labels.in_question(position)
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def count_drawn(
@@ -245,4 +207,28 @@ def count_drawn(
     >>> jb.count_drawn(study, "agreed", "expert/labels.csv", metric="tone")  # doctest: +SKIP
     'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
     """
-    return _count(opened_study(study), kind, labels, metric, judge)
+    if kind == "disagreements":
+        message = "are not counted: their labels are gold, and stand beside the other labels"
+        raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
+    study = opened_study(study)
+    item_labels = _item_labels(study, metric, _judges(study, judge, only=True))
+    new = _new_labels(study, item_labels.metric, labels)
+    ids = [study.answers[row].item_id for row in item_labels.rows.tolist()]
+    positions = [
+        i for i in item_labels.candidates(kind) if ids[i] in new and item_labels.judges[i, 0] >= 0
+    ]
+    if not positions:
+        raise SetupError(Problem(f"no label of an item {_ITEMS[kind]}", field="labels"))
+    is_match = np.array([new[ids[i]] for i in positions]) == item_labels.judges[positions, 0]
+    what = f"{counted(len(positions), 'item')} {_ITEMS[kind]}"
+    if kind == "agreed":
+        n_wrong = int((~is_match).sum())
+        result = (
+            f"the expert contradicts {n_wrong} of {what}: "
+            f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)"
+        )
+    else:
+        annotators = item_labels.annotators[positions]
+        n_matches = (annotators == item_labels.judges[positions]).sum(axis=1)
+        result = f"of {what}, {_leak(n_matches, (annotators >= 0).sum(axis=1), is_match)}"
+    return f"{item_labels.metric.title}: {result}."

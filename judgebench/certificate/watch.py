@@ -28,7 +28,7 @@ from judgebench.records import Estimate, Status
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
-from judgebench.runs.from_tables import Given, Tables, study_from
+from judgebench.runs.from_tables import Tables, study_from
 from judgebench.runs.from_tables import study as study_of_tables
 from judgebench.runs.open import is_run
 from judgebench.stats.betting import log_capital, needed
@@ -247,7 +247,6 @@ def watch(
     study: Study | Tables | Layout | None = None,
     verdicts: Tables | None = None,
     *,
-    answers: Given | None = None,
     columns: Mapping[str, Any] = {},
 ) -> Watched:
     """Compare a certificate with all new labels and verdicts, in the order of time: of a study or a
@@ -269,9 +268,7 @@ def watch(
         return watch_study(certificate)
     if not (isinstance(study, Study) or is_run(study)):
         known = certificate.rubric
-        study = study_of_tables(
-            study, verdicts, answers, rubric=known, columns=columns, expected="rows"
-        )
-        verdicts = answers = None
+        study = study_of_tables(study, verdicts, rubric=known, columns=columns, expected="rows")
+        verdicts = None
         columns = {}
-    return watch_study(certificate, study_from(study, verdicts, answers, None, columns))
+    return watch_study(certificate, study_from(study, verdicts, None, columns))

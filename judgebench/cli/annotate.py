@@ -80,12 +80,7 @@ def draw(
         drawn = jb.draw(study, kind, metric=metric, judge=judge, items=items, seed=seed)
         with all_or_nothing(to.parent, [to]):
             write_atomically(to, drawn.to_csv(index=False).encode())
-        name = "adjudicated" if kind == "disagreements" else "NAME"
-        metrics = f"`metrics: [{metric}]`, " if metric else ""
-        typer.echo(
-            f"{to}: {counted(len(drawn), 'item')}. Next: an annotate.yaml with `items: {to.name}`, "
-            f"{metrics}`annotators: [{name}]` and `per_item: 1`"
-        )
+        typer.echo(f"{to}: {counted(len(drawn), 'item')}, to be `items` of an annotate.yaml")
 
 
 @app.command()

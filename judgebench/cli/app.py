@@ -256,10 +256,10 @@ def check(
 
     Example: judgebench check answers.csv labels.csv
     """
-    from judgebench.checks import check_all
+    import judgebench as jb
 
-    console = ONE_SCREEN.console()
-    outcome = check_all(files, rubric, data_folder, named.settings)
+    console, columns = ONE_SCREEN.console(), named.settings.as_columns()
+    outcome = jb.check(files, rubric, data_folder=data_folder, columns=columns)
     for line in outcome.facts:
         console.print(line, soft_wrap=True)
     show_problems(console, outcome.warnings, "warning")

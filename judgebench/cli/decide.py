@@ -15,7 +15,7 @@ from judgebench.cli.options import (
     RunOrTables,
     Truth,
 )
-from judgebench.cli.report import open_study, page_of
+from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
 
 
@@ -48,14 +48,12 @@ def decide(
     asked = demands(require, decisions)
     missed = unreached(asked, decisions)
     beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
-    page = page_of(run)
-    show({"decide": decisions}, study.name, output, page, beside)
-    if not page and not output.json:
-        command = f"{shlex.join(['judgebench', 'report', *map(str, run or ())])} … --to FOLDER"
-        output.console().print(
-            f"For a page with every item, call report with the same options: {command}",
-            soft_wrap=True,
+    show({"decide": decisions}, study.name, output, beside=beside)
+    if not output.json:
+        hint = (
+            "For a page with every item: judgebench report, with the same options and --to FOLDER."
         )
+        output.console().print(hint, soft_wrap=True)
     judge, _, file = certificate.rpartition("=")
     certified = decisions.certificate(judge).write(file) if certificate else None
     if certified and not output.json:

@@ -156,7 +156,6 @@ def suitability(
         None, "ALPHA", "Least alpha of a suitable task. Default: 2/3.", min=-1, max=1
     ),
     leave_out: list[str] = option((), "LABEL", "Leave out items with this label. Repeatable."),
-    to: Path | None = option(None, "FILE", "Also write Markdown to this file."),
     require_suitable: bool = flag(f"Exit code {UNMET} unless every task is suitable."),
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -166,18 +165,14 @@ def suitability(
 
     Example: judgebench rank suitability runs/mine/human/sheets
     """
-    from judgebench.files import write_atomically
     from judgebench.ranking.human import read_ranks
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
-    from judgebench.results.markdown import to_markdown
 
     ranks = read_ranks(files, key).without(leave_out)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
     found = suitability_of(ranks, min_alpha=bar)
-    if to is not None:
-        write_atomically(to, to_markdown([found.part], "").encode())
-    show({"suitability": found}, "", output, {"markdown": to} if to else None)
+    show({"suitability": found}, "", output)
     if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
         raise typer.Exit(UNMET)
 

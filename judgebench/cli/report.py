@@ -118,13 +118,6 @@ def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
     return GivenTables(labels, verdicts, unsorted=rest)
 
 
-def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
-    """The page of the run's report, once there is one."""
-    pages = (folder / "report" / "report.html" for folder in run or ())
-    page = next((page for page in pages if page.is_file()), None)
-    return {"html": page} if page else {}
-
-
 def _takes_long(study: Study, output: Output) -> bool:
     """True where so many judges and annotators are compared that progress is to be seen."""
     return len(study.judges) + len(study.makers) > _MANY and not output.quiet
@@ -147,7 +140,7 @@ def align(
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
     found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    show(found, study.name, output, page_of(run), tables=True)
+    show(found, study.name, output, tables=True)
 
 
 def report(

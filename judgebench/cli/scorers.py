@@ -89,9 +89,9 @@ def table(
 
     Example: judgebench score answers.csv --scorer rouge-l --scorer chrf --to scores.csv
     """
+    import judgebench as jb
     from judgebench.files import write_atomically
     from judgebench.progress import ProgressDisplay
-    from judgebench.scorers.table import score_table
     from judgebench.yaml_file import parse_yaml
 
     console = output.console()
@@ -103,7 +103,7 @@ def table(
     columns = pairs_of(role, "--role")
     message = f"Stopped. Scores so far are kept in {kept}. To resume, rerun."
     with stoppable(message), ProgressDisplay(console) as display:
-        found = score_table(answers, asked, columns, kept, display)
+        found = jb.score(answers, asked, columns=columns, folder=kept, progress=display)
     if to:
         write_atomically(to, found.to_frame().to_csv(index=False).encode())
     show({"scores": found}, answers.name, output)

@@ -21,7 +21,6 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 from judgebench.shipped import find_file
-from judgebench.words import counted
 
 if TYPE_CHECKING:
     from judgebench.stress_tests.probes.make import Yield
@@ -112,7 +111,7 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     from judgebench.stress_tests.probes.review import write_review
     from judgebench.stress_tests.probes.sets import read_set
 
-    found = _find(path)
+    found = find_file("adversarial", str(path), ".jsonl")
     items = read_set(found, load_rubric(rubric))
     if found != path:
         path = Path(found.name)
@@ -122,36 +121,21 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     echo_each(write_review(items, path).values())
 
 
-def _find(path: Path) -> Path:
-    return find_file("adversarial", str(path), ".jsonl")
-
-
 def _tell(found: Yield, to: Path) -> None:
     from judgebench.stress_tests.probes.sets import CHECKS, rejected_path
 
     share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
-    lines = [
-        (found.made_before, f"{counted(found.made_before, 'item')} made before, kept as they are."),
-        (
-            found.nothing_to_change,
-            f"{counted(found.nothing_to_change, 'answer')} with nothing to change.",
-        ),
-        (1, f"{found.accepted} of {found.asked} passed every check ({share}): {to}"),
-        *((1, f"  {area}: {n}") for area, n in sorted(found.areas.items())),
-        (found.rejected, f"{found.rejected} rejected, kept apart: {rejected_path(to)}"),
-        *(
-            (found.rejected, f"  {n} failed {name!r} ({CHECKS[name]})")
-            for name, n in found.failed.most_common()
-        ),
-        (
-            found.second_asked,
-            f"A second model was asked about {found.second_asked} and disagreed on "
-            f"{found.second_against}, which are rejected.",
-        ),
-        (
-            found.no_reply,
-            f"{found.no_reply} without a reply ({found.why_no_reply}): "
-            "the same command asks again.",
-        ),
-    ]
-    echo_each(line for count, line in lines if count)
+    counts = {
+        "made before, kept as they are": found.made_before,
+        "answers with nothing to change": found.nothing_to_change,
+        f"without a reply ({found.why_no_reply}): the same command asks again": found.no_reply,
+        "rejected by a second model": found.second_against,
+    }
+    typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
+    echo_each(f"  {area}: {n}" for area, n in sorted(found.areas.items()))
+    if found.rejected:
+        typer.echo(f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
+        echo_each(
+            f"  {n} failed {name!r} ({CHECKS[name]})" for name, n in found.failed.most_common()
+        )
+    echo_each(f"{n} {what}" for what, n in counts.items() if n)

@@ -55,7 +55,7 @@ from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.runs.features import analyses
-from judgebench.runs.from_tables import Given, Tables, study_from
+from judgebench.runs.from_tables import Tables, study_from
 from judgebench.runs.open import Truth
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.copies import BarKind
@@ -421,13 +421,12 @@ def decide(
     verdicts: Tables | None = None,
     rule: Rule | None = None,
     *,
-    answers: Given | None = None,
     truth: Truth | None = None,
     columns: Mapping[str, Any] = {},
     looks: Sequence[float] = (),
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
-    metric: of a study or a run folder, or of tables of labels, verdicts and answers, which are
+    metric: of a study or a run folder, or of tables of labels and verdicts, which are
     understood as in `study`.
 
     `rule` is a YAML file, a shipped rule or a mapping with the keys of one, such as
@@ -449,7 +448,7 @@ def decide(
     except (TypeError, ValueError):
         message = "give a list, the share of the planned answers at each analysis: [0.33, 0.67]"
         raise SetupError(Problem(message, field="looks", found=repr(looks))) from None
-    study = study_from(study, verdicts, answers, truth, columns)
+    study = study_from(study, verdicts, truth, columns)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"

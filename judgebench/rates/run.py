@@ -23,7 +23,7 @@ from judgebench.rates.population import (
 from judgebench.rates.result import ALL, Rates
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
-from judgebench.runs.from_tables import Given, Tables, study_from
+from judgebench.runs.from_tables import Tables, study_from
 from judgebench.runs.open import Truth, is_run
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.partly_labelled import (
@@ -292,7 +292,6 @@ def _assumed(population: Population, plan: Plan, labelled: Mask) -> Iterator[str
 def estimate(
     study: Study | Tables | Layout,
     verdicts: Tables | None = None,
-    answers: Given | None = None,
     *,
     by: str = "",
     drawn: str | Sequence[str] = (),
@@ -333,5 +332,5 @@ def estimate(
     if not (isinstance(study, Study) or is_run(study)):
         columns = {**kept_columns(how, by), **columns}
     with naming_by(by):
-        study = study_from(study, verdicts, answers, truth, columns)
+        study = study_from(study, verdicts, truth, columns)
     return estimate_population(*of_study(study), plan)

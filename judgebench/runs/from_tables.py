@@ -247,16 +247,18 @@ def _differ(names: Sequence[str]) -> None:
 
 
 def study_from(
-    given: Study | Tables | Layout, verdicts: Tables | None, answers: Given | None,
-    truth: Truth | None, columns: Mapping[str, Any],
-) -> Study:  # fmt: skip
+    given: Study | Tables | Layout,
+    verdicts: Tables | None,
+    truth: Truth | None,
+    columns: Mapping[str, Any],
+) -> Study:
     """The study that is given or in a run folder, or that of the tables. Raises SetupError for both
     at once."""
     if is_run(given):
         given, truth = open_run(given, truth=truth), None
     if not isinstance(given, Study):
-        return study(given, verdicts, answers, truth=truth, columns=columns)
-    settled = {"verdicts": verdicts, "answers": answers, "truth": truth, "columns": columns or None}
+        return study(given, verdicts, truth=truth, columns=columns)
+    settled = {"verdicts": verdicts, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
     raise_any([Problem(message, field=key) for key, value in settled.items() if value is not None])
     return given

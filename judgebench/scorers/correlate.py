@@ -64,13 +64,7 @@ class Roles:
     without: Sequence[str] = ()
 
 
-def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
-    """The columns of a table of systems, or of items where a group is named, beside each other.
-
-    `more` are new columns by name: the weights of the columns that they average, or a table of
-    outcomes of pairs of systems, which gives Bradley-Terry strengths. Raises
-    SetupError with every problem of the tables.
-    """
+def _correlate(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
     averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
     totals = {name: sum(of.values()) for name, of in averages.items()}
     if nothing := [name for name, total in totals.items() if not total or not isfinite(total)]:
@@ -254,7 +248,7 @@ def open_against_closed(
     if not joined[CLOSED].notna().any():
         message, found = "no question and system is in both tables", " and ".join(keys)
         raise SetupError(Problem(message, chosen.file, found=found))
-    return correlate_table(joined, replace(where, against=(CLOSED,)), {})
+    return _correlate(joined, replace(where, against=(CLOSED,)), {})
 
 
 def correlate(
@@ -286,4 +280,4 @@ def correlate(
     >>> round(found.find("pearson", judge="open").value, 2)
     0.8
     """
-    return correlate_table(table, Roles(against, group, system, flip, scores, without), more)
+    return _correlate(table, Roles(against, group, system, flip, scores, without), more)

@@ -18,7 +18,7 @@ from judgebench.annotation import design
 from judgebench.annotation.build import read_key
 from judgebench.annotation.init import annotate, reassign
 from judgebench.annotation.store import Store, open_store
-from judgebench.checks import check_all
+from judgebench.checks import check
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 
@@ -112,7 +112,7 @@ def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
     message = "looks: cannot be met; found 13; allowed: at most 12"
     with pytest.raises(jb.SetupError, match=re.escape(f"{file}: {message}")):
         jb.annotate(file, tmp_path / "study")
-    errors = check_all([file], "medical-safety").errors
+    errors = check([file], "medical-safety").errors
     assert any(message in str(error) for error in errors)
     names = study_file(tmp_path, annotators=["ann", "Ann", "b/c", "adjudicated", "lead"])
     with pytest.raises(jb.SetupError) as caught:
@@ -152,7 +152,7 @@ def test_a_study_that_cannot_be_finished_leaves_nothing_behind(
 
 
 def test_check_says_what_the_study_is(tmp_path: Path) -> None:
-    found = check_all([study_file(tmp_path, "ranking")], "medical-safety")
+    found = check([study_file(tmp_path, "ranking")], "medical-safety")
     assert not found.errors
     assert "(ranking) of 4 items, 2 of 3 annotators" in found.facts[0]
 

@@ -11,7 +11,7 @@ import yaml
 from loopback import Loopback, said
 from typer.testing import CliRunner
 
-from judgebench.checks import check_all, listing
+from judgebench.checks import check, listing
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.shipped import find_file, shipped_folder
@@ -200,7 +200,7 @@ def test_the_listing_names_attacks_that_can_be_used() -> None:
     ],
 )
 def test_attacks_are_told_as_what_they_are(name: str, told: str) -> None:
-    found = check_all([shipped_folder("adversarial") / name], "medical-safety")
+    found = check([shipped_folder("adversarial") / name], "medical-safety")
     assert not found.errors
     assert told in found.facts[0]
 
@@ -208,6 +208,6 @@ def test_attacks_are_told_as_what_they_are(name: str, told: str) -> None:
 def test_a_bench_of_sets_alone_is_checked_as_a_stress_test(tmp_path: Path) -> None:
     path = tmp_path / "bench.yaml"
     path.write_text("name: b\nrubric: medical-safety\nstress: {attacks: [consensus-violations]}\n")
-    found = check_all([path], "medical-safety")
+    found = check([path], "medical-safety")
     assert not found.errors
     assert "40 answers and 40 altered answers" in found.facts[0]
