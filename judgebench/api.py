@@ -489,7 +489,7 @@ def compare(
     0
     """
     _need("compare")
-    from judgebench.comparison.compare import compare as compare_studies
+    from judgebench.comparison.analysis import compare as compare_studies
 
     first = _opened_study(a)
     same = isinstance(b, str | Path) and a == b
