@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from judgebench.judges.recorded import AsJudges
     from judgebench.models.contract import Backend
     from judgebench.progress import Progress
-    from judgebench.rates.result import Rates
+    from judgebench.rates.analysis import Rates
     from judgebench.records import Verdict
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
@@ -449,9 +449,8 @@ def estimate(
     0.010 [0.001, 0.061]
     """
     _need("estimate")
-    from judgebench.rates.population import of_study, of_table
-    from judgebench.rates.run import Plan, naming_by
-    from judgebench.rates.run import estimate as estimate_population
+    from judgebench.rates.analysis import Plan, naming_by, of_study, of_table
+    from judgebench.rates.analysis import estimate as estimate_population
 
     how = [drawn] if isinstance(drawn, str) else [*drawn]
     plan = Plan(by, drawn_of(how), width, anytime)

@@ -65,7 +65,7 @@ def estimate(
     the verdicts alone, which are no valid estimate by themselves.
     """
     from judgebench import api
-    from judgebench.rates.run import naming_by
+    from judgebench.rates.analysis import naming_by
     from judgebench.studies.drawn import kept_columns
 
     keep = kept_columns((), by)

@@ -7,6 +7,6 @@ from judgebench.runs.wing import Wing
 
 WING = Wing(
     name="estimate",
-    measure=Named("judgebench.rates.run:measure_rates"),
+    measure=Named("judgebench.rates.analysis:measure_rates"),
     commands=Named("judgebench.rates.commands:commands"),
 )

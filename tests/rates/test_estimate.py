@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import judgebench as jb
 from judgebench.cli.app import app
-from judgebench.rates.run import UNLIKE, measure_rates
+from judgebench.rates.analysis import UNLIKE, measure_rates
 from judgebench.records import Estimate
 from judgebench.results.tables import in_per_cent
 
