@@ -5,4 +5,6 @@ from __future__ import annotations
 from judgebench.features import Named
 from judgebench.runs.wing import Wing
 
-WING = Wing(name="preferences", measure=Named("judgebench.preferences.measure:measure_preferences"))
+WING = Wing(
+    name="preferences", measure=Named("judgebench.preferences.analysis:measure_preferences")
+)
