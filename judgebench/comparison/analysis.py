@@ -208,27 +208,14 @@ def _left_out_rows(left_out: LeftOut, judge: str = "") -> Iterator[Row]:
 
 def pairs_of(a: Study, b: Study, named: tuple[str, str] = ("", "")) -> list[Pair]:
     """Return the judges to compare: those named, else every judge that is in both, baselines left
-    out, else the only judge of each.
+    out, else the only judge of each. Where one is named, the other is that of the same name, or
+    the only judge.
 
-    Raises SetupError where a named judge is not there, or where nothing says who is compared with
-    whom.
+    Raises SetupError where a named judge is not there, or where nothing says who is compared.
     """
-    if any(named):
-        return [_named_pair(a, b, named)]
     first, second = ({j.name: j for j in study.judges if j.kind != "control"} for study in (a, b))
-    if common := [name for name in second if name in first]:
+    if (common := [name for name in second if name in first]) and not any(named):
         return [(first[name], second[name]) for name in common]
-    if len(first) == len(second) == 1:
-        return [(next(iter(first.values())), next(iter(second.values())))]
-    message = "no judge of this name is in both: name the two to compare, as in RUN_A:JUDGE"
-    raise SetupError([
-        Problem(message, study.name, field=f"judges of {side}", found=listed([*judges]))
-        for side, study, judges in zip(SIDES, (a, b), (first, second), strict=True)
-    ])  # fmt: skip
-
-
-def _named_pair(a: Study, b: Study, named: tuple[str, str]) -> Pair:
-    """One judge of each; a name that is not given is that of the other, or the only judge."""
     pair, problems = [], []
     for side, study, wanted, other in zip(SIDES, (a, b), named, reversed(named), strict=True):
         judges = {judge.name: judge for judge in study.judges}
@@ -237,11 +224,11 @@ def _named_pair(a: Study, b: Study, named: tuple[str, str]) -> Pair:
         if name in judges:
             pair.append(judges[name])
         else:
-            message = "is no judge of this run" if name else "which of its judges is compared?"
+            message = "is no judge of this run" if name else "name the one to compare, as RUN:JUDGE"
             field = f"judge of {side}"
             problems.append(Problem(message, study.name, None, field, name, ", ".join(judges)))
     raise_any(problems)
-    return pair[0], pair[1]
+    return [(pair[0], pair[1])]
 
 
 def _unpaired_notes(a: Study, b: Study, pairs: Sequence[Pair]) -> Iterator[str]:

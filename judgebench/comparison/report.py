@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judgebench.alignment.statistics import STATISTICS
 from judgebench.comparison.result import (
     CHANGES,
     COUNTED,
@@ -36,9 +35,6 @@ NOTHING_FLIPPED = "No label changed."
 NOTHING_SHOWN = (
     "Neither is shown to be better in accuracy, severe recall or the share without a label."
 )
-DECIDED_ANEW = (
-    "Both are decided anew on the answers that are compared, with the human labels named above."
-)
 _MINUS = "B − A: on the same answers, with whole questions as units."
 _AS_WRONG = "A missing label counts as wrong."
 _HOLM = (
@@ -50,6 +46,7 @@ _CHANGED = (
     "Labels changed: in brackets those that B has right and A had wrong (+), and the other way "
     "round (−)."
 )
+_IN_FLIPS = f"The table has {MOST_FLIPS_SHOWN} at most; all are in flips.csv."
 _ON_SCREEN = ("Accuracy A", "B", "B − A", "Labels changed", "Decision")
 _ON_PAPER = ("Accuracy A", "B", "B − A", "p after Holm")
 _JUDGED_BY = {
@@ -57,8 +54,7 @@ _JUDGED_BY = {
     "no_label": "the share without a label",
 }  # fmt: skip
 _BEST = {"higher": "more is better", "lower": "less is better", "zero": "0 is best"}
-_COLUMNS = {"A": "A", "B": "B", "": "B − A"}  # by run
-_POLICIES = {"left_out": "Left out", "worst": "Counted as wrong", "best": "Counted as right"}
+_COLUMNS = {"difference": "B − A", "test": "p after Holm", "change": "From A to B"}
 
 
 def comparison_part(c: Comparison) -> Part:
@@ -209,8 +205,7 @@ def _decision_sentences(c: Comparison, *, in_full: bool = False) -> list[str]:
 
 def _decision_blocks(c: Comparison) -> Iterator[Block]:
     if c.decisions:
-        anew = (DECIDED_ANEW,) if any(d.differs for d in c.decisions) else ()
-        text = (*_decision_sentences(c, in_full=True), *anew)
+        text = tuple(_decision_sentences(c, in_full=True))
         yield Block("Decisions that changed", text, lead=True, on_screen=True)
 
 
@@ -219,22 +214,17 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
 
 def _evidence(c: Comparison) -> Iterator[Block]:
     figures = tuple(figure for key in _DRAWN if (figure := _forest(c, key)).lines)
-    total = f"{counted(len(c.flips.rows.rows), 'label')} changed; all of them are in flips.csv."
-    flips = (total,) if c.flips.rows.rows else (NOTHING_FLIPPED,)
+    flips = (_flip_sentence(c), _IN_FLIPS)
     yield Block("Differences and their intervals", figures=figures)
     yield Block("Verdicts that changed", flips, (_flips_table(c),), on_screen=True)
-    yield Block("Every statistic", tables=(_statistics(c), _failures(c)), on_screen=True)
-    yield Block("How many labels changed", tables=(_changes(c),), on_screen=True)
+    yield Block("Every statistic", tables=(_statistics(c),), folded=True, on_screen=True)
     yield Block("What differs in the set-up", tables=(_settings_table(c),), on_screen=True)
 
 
 def _flips_table(c: Comparison) -> Table:
     return Layout(
         "comparison_flips", "Labels that changed", ("Answer", *_stubs(c)),
-        (
-            f"The first {MOST_FLIPS_SHOWN} at most; those that A had right and B has wrong come "
-            "first. A dash is no label.",
-        ),
+        ("Those that A had right and B has wrong come first. A dash is no label.",),
         ("Label of A", "Label of B", "Reference label", "Right"),
     ).listing(
         (
@@ -265,23 +255,24 @@ def _forest(c: Comparison, statistic: str) -> Intervals:
 
 
 def _statistics(c: Comparison) -> Table:
-    """Both values of every statistic, their difference, and what chance says of it."""
+    """Both values of every statistic, their difference, what chance says of it, and how many labels
+    changed."""
+    declared = {**DECLARED, **CHANGES}
     rows = [
         row
-        for analysis, statistic in (("value", ""), ("difference", ""), ("test", "p_holm"))
-        for row in c.rows.select(analysis, statistic)
-        if row["failures"] in ("", "left_out")
+        for analysis in ("value", "difference", "test", "change")
+        for row in c.rows.select(analysis)
+        if row["failures"] in ("", "left_out") and row.statistic != "permutation_p"
     ]
-    keys = dict.fromkeys(row.statistic for row in rows if row.analysis == "difference")
-    measured = (DECLARED[key] for key in keys)
-    meanings = (f"{d.heading}: {d.meaning}; {_BEST[d.best]}." for d in measured)
+    measured = (d for key, d in declared.items() if key in {row.statistic for row in rows})
     return Layout(
         "comparison_statistics", "Both on the same answers, failures left out",
-        (*_stubs(c), "Statistic"), (_MINUS, *meanings), absent="",
+        (*_stubs(c), "Statistic"),
+        (_MINUS, *(f"{d.heading}: {d.meaning}; {_BEST[d.best]}." for d in measured)),
     ).of(
         rows,
-        lambda row: (*_names(c, row), DECLARED[row["of"] or row.statistic].heading),
-        lambda row: "p after Holm" if row.analysis == "test" else _COLUMNS[row["run"]],
+        lambda row: (*_names(c, row), declared[row["of"] or row.statistic].heading),
+        lambda row: _COLUMNS.get(row.analysis, row["run"]),
         cell=_statistic_cell,
     )  # fmt: skip
 
@@ -291,34 +282,7 @@ def _statistic_cell(row: Row) -> Cell:
         return p_cell(row.estimate)
     if row.analysis == "difference":
         return _difference(row.statistic, row.estimate)
-    return Cell(estimate=row.estimate, signed=DECLARED[row.statistic].signed)
-
-
-def _failures(c: Comparison) -> Table:
-    """The differences three ways, of judges and metrics where labels are missing."""
-    missing = {(row.judge, row.metric) for row in c.rows.select("difference", failures="worst")}
-    return Layout(
-        "comparison_failures", "B − A where labels are missing: three ways to count them",
-        (*_stubs(c), "Statistic"),
-    ).of(
-        (
-            row
-            for row in c.rows.select("difference")
-            if (row.judge, row.metric) in missing and row.statistic in STATISTICS
-        ),
-        lambda row: (*_names(c, row), DECLARED[row.statistic].heading),
-        lambda row: _POLICIES[row["failures"]],
-        cell=_statistic_cell,
-    )  # fmt: skip
-
-
-def _changes(c: Comparison) -> Table:
-    notes = tuple(f"{d.heading}: {d.meaning}." for d in CHANGES.values())
-    headings = {key: declared.heading for key, declared in CHANGES.items()}
-    return Layout(
-        "comparison_changes", "How many labels changed", _stubs(c), notes,
-        headings=headings, signed=("mean_shift",),
-    ).of(c.rows.select("change"), lambda row: _names(c, row))  # fmt: skip
+    return Cell(estimate=row.estimate)
 
 
 def _settings_table(c: Comparison) -> Table:

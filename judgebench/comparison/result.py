@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from judgebench.alignment.differences import SAME_LABELS, TESTED
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
@@ -194,13 +194,6 @@ class Comparison(Shown):
     def failures(self) -> bool:
         """True where either judge gave no label to some answer with a reference label."""
         return COUNTED in self.rows.values("failures", "difference")
-
-    def records(self) -> dict[str, list[Any]]:
-        """The records for JSON: every row, and every flip."""
-        return {
-            "comparison": [row.plain() for row in self.rows],
-            "flips": [row.plain() for row in self.flips.rows],
-        }
 
 
 def excludes_0(e: Estimate) -> bool:

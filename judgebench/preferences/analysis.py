@@ -18,9 +18,10 @@ the mean severity by the `place` in a list. See `criteria` for the others.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -102,47 +103,39 @@ def measure_preferences(study: Study) -> Preferences | None:
     is_asked = study.beside.get("preferences", True)
     if only_answers and not (is_asked or place_rows or study.rubric.composite):
         return None
-    every, composite = scales(study), study.rubric.composite
     judges = {judge.name: judge for judge in study.judges}
     # A judge stands also under the names by which its scores of single responses are compared.
-    titles = [scale.title for scale in whole_scales(study)]
-    judges |= {by_scores(j.name, title): j for j in study.judges for title in titles}
+    whole = {scale.id: scale.title for scale in whole_scales(study)}
+    judges |= {by_scores(j.name, title): j for j in study.judges for title in whole.values()}
     models = {name: str(backend_fact(j.about, "model") or j.name) for name, j in judges.items()}
-    rows, notes = [], [*charged_notes(study)]
-    for compared, of_pairs in _measured(study, notes):
-        rows += of_pairs
-        if compared is not None:
-            rows += system_rows(compared, models, study.level)
-            notes += _too_many_systems(compared)
+    facts, rows, notes = _facts(study), list[Row](), [*charged_notes(study)]
+    comparisons = []
+    for scored in _scored(study, facts):
+        rows += score_rows(scored, study.level)
+        notes += _samples(scored)
+        if scored.id in whole:
+            comparisons.append(_compared(facts, scored))
     for metric in study.rubric.metrics:
+        if metric.preference and (preferred := _preferred(study, facts, metric)):
+            rows += preference_rows(preferred, study.level)
+            comparisons.append(preferred.compared)
         if metric.of == "criterion":
             rows += criterion_rows(study, metric)
+    for compared in comparisons:
+        rows += system_rows(compared, models, study.level)
+        notes += _too_many_systems(compared)
     rows += place_rows
     if not rows:
         return None
-    names = {metric.id: metric.title for metric in study.rubric.metrics}
+    titles = {metric.id: metric.title for metric in study.rubric.metrics}
     return Preferences(
         {name: judge.kind for name, judge in judges.items()},
-        names | {scale.id: scale.title for scale in every},
-        {*composite, *(m.id for m in study.rubric.metrics if m.preference)},
+        titles | {scale.id: scale.title for scale in scales(study)},
+        {*study.rubric.composite, *(m.id for m in study.rubric.metrics if m.preference)},
         Results(tuple(rows)),
         tuple(notes),
         study.gaps,
     )
-
-
-def _measured(study: Study, notes: list[str]) -> Iterator[tuple[Compared | None, list[Row]]]:
-    """The pairs and rows of each scale and of each preference metric; what is to be said of them
-    goes into the notes."""
-    facts, whole = _facts(study), {scale.id for scale in whole_scales(study)}
-    for scored in _scored(study, facts):
-        notes += _samples(scored)
-        is_whole = scored.id in whole
-        compared = _compared(facts, scored) if is_whole else None
-        yield compared, [*score_rows(scored, study.level)]
-    for metric in study.rubric.metrics:
-        if metric.preference and (preferred := _preferred(study, facts, metric)):
-            yield preferred.compared, [*preference_rows(preferred, study.level)]
 
 
 # --- scores of single responses -------------------------------------------------------------------
@@ -394,14 +387,12 @@ class Compared:
         return {"humans": np.where(np.isnan(judged), np.nan, self.humans), "judge": judged}
 
 
-def _compared(facts: _Facts, scored: Scored) -> Compared | None:
+def _compared(facts: _Facts, scored: Scored) -> Compared:
     """Every two responses of different systems to one question: the lower score is preferred."""
     pairs = tuples_within(scored.question, 2)
     names = facts.systems[scored.rows[pairs]]
     is_used = (names != "").all(axis=1) & (names[:, 0] != names[:, 1])
     pairs, names = pairs[is_used], names[is_used]
-    if not len(pairs):
-        return None
     judges = {
         name: JudgeValues(label_of(judge.values[pairs]), judge.is_due[pairs].all(axis=1))
         for name, judge in scored.judges.items()
@@ -433,27 +424,30 @@ def _preferred(study: Study, facts: _Facts, metric: Metric) -> Preferred | None:
     if not len(rows):
         return None
     pairs = [facts.pairs[row] for row in rows.tolist()]
+
+    def of_parts(fact: Callable[[Part], Any]) -> NDArray[Any]:
+        return np.array([[fact(part) for part in pair] for pair in pairs])
+
     judges = {
         j.name: JudgeValues(study.judged(j, metric)[rows], study.asked(j, metric)[rows])
         for j in study.judges
     }
-    answers = np.array([[study.answers.row(part.item_id) for part in pair] for pair in pairs])
-    for scale in whole_scales(study):
-        for judge in (judge for judge in study.judges if judge.kind != "control"):
-            scores = _scores(study, judge, scale, answers)
-            is_due = np.asarray(scores.is_due.all(axis=1))
-            labels = np.where(is_due, label_of(scores.values), -1)
-            judges[by_scores(judge.name, scale.title)] = JudgeValues(labels, is_due)
-    length = np.array([[len(part.text) for part in pair] for pair in pairs])
+    answers = of_parts(lambda part: study.answers.row(part.item_id))
+    real = [judge for judge in study.judges if judge.kind != "control"]
+    for scale, judge in product(whole_scales(study), real):
+        scores = _scores(study, judge, scale, answers)
+        is_due = np.asarray(scores.is_due.all(axis=1))
+        labels = np.where(is_due, label_of(scores.values), -1)
+        judges[by_scores(judge.name, scale.title)] = JudgeValues(labels, is_due)
     compared = Compared(
-        metric.id, metric.title, np.array([[part.name for part in pair] for pair in pairs]),
+        metric.id, metric.title, of_parts(lambda part: part.name),
         study.clusters[rows].occurring(), mean_of_defined(_WON[votes]),
         {name: judge for name, judge in judges.items() if judge.is_due.any()},
-        np.sign(length @ np.array([1, -1])),
+        np.sign(of_parts(lambda part: len(part.text)) @ np.array([1, -1])),
     )  # fmt: skip
-    parts = Clusters.of(part.item_id or part.name for pair in pairs for part in pair)
-    responses = parts.codes.reshape(-1, 2)
-    return Preferred(compared, facts.question[rows], responses, votes, humans.truth[rows])
+    responses = of_parts(lambda part: part.item_id or part.name)
+    numbers = Clusters.of(responses.ravel().tolist()).codes.reshape(-1, 2)
+    return Preferred(compared, facts.question[rows], numbers, votes, humans.truth[rows])
 
 
 def by_scores(judge: str, title: str) -> str:

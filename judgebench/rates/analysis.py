@@ -38,7 +38,7 @@ from judgebench.stats.partly_labelled import (
 from judgebench.studies.drawn import NOT_SAID, Cells, Drawn, Mask, texts_of
 from judgebench.studies.labelled import FEWEST, MOST_GROUPS, differences, traits_of
 from judgebench.studies.study import Study
-from judgebench.words import counted, listed
+from judgebench.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,19 +272,14 @@ def of_table(
     measures = []
     for column, names in scores.items():
         target = Target(f"mean {column}", numbers[column], is_rate=False)
-        columns = {name: numbers[name] for name in names}
-        is_known = {name: ~np.isnan(x) for name, x in columns.items()}
-        filled = {name: np.where(is_known[name], x, 0.0) for name, x in columns.items()}
-        predictors = [
-            Predictor(name, is_known[name], {target.name: Prediction(x, x)})
-            for name, x in filled.items()
-        ]
-        due = np.logical_and.reduce([*is_known.values()])
-        scaled = [
-            np.where(due, x - np.nanmean(x), 0) / (np.nanstd(x) or 1) for x in columns.values()
-        ]
+        predictors, scaled = [], []
+        for name in names:
+            x, is_known = numbers[name], ~np.isnan(numbers[name])
+            filled = np.where(is_known, x, 0.0)
+            predictors.append(Predictor(name, is_known, {target.name: Prediction(filled, filled)}))
+            scaled.append(np.where(is_known, x - np.nanmean(x), 0) / (np.nanstd(x) or 1))
+        traits = {p.name: numbers[p.name] for p in predictors if p.due.all()}
         predictors += _together([target], scaled, predictors, about, clusters)
-        traits = {name: x for name, x in columns.items() if is_known[name].all()}
         main = [target.name]
         measures.append(Measure(column, column, [target], 0, main, predictors, about, traits))
     return population, measures
@@ -332,7 +327,7 @@ def estimate(population: Population, measures: Sequence[Measure], plan: Plan) ->
         n_answers=n,
         by=by,
         width=plan.width,
-        compared=(population.whose, *_nothing_added(measures)),
+        compared=(population.whose,),
         notes=(
             *(note for estimator in estimators for note in estimator.notes),
             *_assumptions(population, plan, is_labelled),
@@ -506,15 +501,6 @@ class _Estimator:
             return False
         self.alarms.append(f"{note} {_SAY_HOW}")
         return True
-
-
-def _nothing_added(measures: Sequence[Measure]) -> Iterator[str]:
-    """A sentence, where people labelled every answer on which there are verdicts."""
-    judged = [measure for measure in measures if measure.predictors]
-    whole = [m.title for m in judged if not np.isnan(m.targets[0].y[m.about]).any()]
-    if whole:
-        of = "Every" if len(whole) == len(measures) else f"{listed(whole)}: every"
-        yield f"{of} answer has a human label: verdicts add nothing."
 
 
 def _assumptions(population: Population, plan: Plan, is_labelled: Mask) -> Iterator[str]:

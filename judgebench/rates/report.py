@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from judgebench.rates.analysis import ALL, COMBINED, Rates
 from judgebench.records import Estimate
@@ -52,6 +52,7 @@ def rates_part(r: Rates) -> Part:
     labels = [(metric, label) for metric, main in r.main.items() for label in main]
     first = [(metric, main[0]) for metric, main in r.main.items()]
     judges = ((metric, judge) for metric in r.titles for judge in _judges(r, metric) or [""])
+    compared = (*r.compared, *_nothing_added(r))
     sentences = (*_saved_sentences(r), *_difference_sentences(r))
     if r.rows.select("rate", "verdicts"):
         sentences = (*sentences, _SHORT_NOTE)
@@ -59,7 +60,7 @@ def rates_part(r: Rates) -> Part:
         "rates", "how often each label occurs", r.rows,
         (
             Block(
-                "Rates of the labels", tuple(r.compared),
+                "Rates of the labels", compared,
                 tuple(_rates_table(r, *of) for of in judges),
                 tuple(_figure(r, *of) for of in labels), asks="what_if", on_screen=True,
             ),
@@ -69,7 +70,7 @@ def rates_part(r: Rates) -> Part:
         r.notes,
         tuple(r.headline.split(" · ")[1:]) if r.requested else (),
         (
-            Block(text=tuple(r.compared)),
+            Block(text=compared),
             Block(tables=tuple(_short_table(r, *of) for of in labels)),
             Block(text=sentences),
         ),
@@ -101,22 +102,21 @@ def _number(r: Rates, metric: str, judge: str) -> str:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _table(
-    r: Rates, layout: Layout, about: tuple[str, str, Sequence[str]], headings: Mapping[str, str],
-    line: Callable[[Row], Contents], cell: Callable[[Row], Content],
-) -> Table:  # fmt: skip
-    """The rates and numbers of labels of a metric, with a judge, of some labels: those of all
-    answers last, and a column for each way that was measured."""
-    metric, judge, labels = about
+def _rows(r: Rates, metric: str, labels: Sequence[str], ways: Iterable[str]) -> list[Row]:
+    """The rates and numbers of labels of a metric, of all answers last."""
     rows = [
         row
         for row in r.rows.select(metric=metric)
-        if row.analysis != "difference"
-        and row.statistic in headings
-        and row["of"] in labels
-        and row.judge in ("", judge)
+        if row.analysis != "difference" and row.statistic in ways and row["of"] in labels
     ]
-    rows.sort(key=lambda row: (labels.index(row["of"]), row["group"] == ALL))
+    return sorted(rows, key=lambda row: (labels.index(row["of"]), row["group"] == ALL))
+
+
+def _table(
+    layout: Layout, rows: Sequence[Row], headings: Mapping[str, str],
+    line: Callable[[Row], Contents], cell: Callable[[Row], Content],
+) -> Table:  # fmt: skip
+    """A column for each way that was measured."""
     measured = {row.statistic for row in rows}
     across = [heading for way, heading in headings.items() if way in measured]
     return layout.of(rows, line, lambda row: headings[row.statistic], across, cell)
@@ -126,6 +126,12 @@ def _group_name(r: Rates, row: Row) -> str:
     """`gpt-4 (20)`: how many of its answers have human labels."""
     keys = {"metric": row.metric, "of": row["of"], "group": row["group"]}
     return f"{row['group']} ({r.rows.find('given', 'labels', **keys).value or 0:,.0f})"
+
+
+def _rows_beside_best(r: Rates, metric: str, label: str, ways: Iterable[str]) -> list[Row]:
+    """Those of one label, of humans alone and with the judge that helps most."""
+    judges = ("", _best(r, metric))
+    return [row for row in _rows(r, metric, [label], ways) if row.judge in judges]
 
 
 def _rates_table(r: Rates, metric: str, judge: str) -> Table:
@@ -148,7 +154,8 @@ def _rates_table(r: Rates, metric: str, judge: str) -> Table:
     def line(row: Row) -> Contents:
         return row["of"], _group_name(r, row)
 
-    return _table(r, layout, (metric, judge, labels), headings, line, cell)
+    rows = [x for x in _rows(r, metric, labels, headings) if x.judge in ("", judge)]
+    return _table(layout, rows, headings, line, cell)
 
 
 def _short_table(
@@ -168,8 +175,8 @@ def _short_table(
         e, is_bare = row.estimate, row.statistic == "verdicts"
         return Cell(in_per_cent(e, gap, bare=is_bare), remark=_why_undefined(e))
 
-    about = (metric, _best(r, metric), [label])
-    return _table(r, layout, about, headings, lambda row: (_group_name(r, row),), cell)
+    rows = _rows_beside_best(r, metric, label, headings)
+    return _table(layout, rows, headings, lambda row: (_group_name(r, row),), cell)
 
 
 def _paper_table(r: Rates, metric: str, label: str) -> Table:
@@ -218,13 +225,10 @@ def _differences_table(r: Rates, metric: str) -> Table:
 
 def _figure(r: Rates, metric: str, label: str) -> Intervals:
     """Groups down, an interval for each way."""
-    judge, lines = _best(r, metric), dict[str, list[Lane]]()
-    rows = [row for row in r.rows.select("rate", metric=metric, of=label)
-            if row.judge in ("", judge)]  # fmt: skip
-    rows.sort(key=lambda row: (row["group"] == ALL, [*_WAYS].index(row.statistic)))
-    for row in rows:
+    lines: dict[str, list[Lane]] = {}
+    for row in _rows_beside_best(r, metric, label, _WAYS):
         lane = Lane(_WAYS[row.statistic], _LANES[row.statistic], row.estimate)
-        lines.setdefault(f"{_group_name(r, row)}", []).append(lane)
+        lines.setdefault(_group_name(r, row), []).append(lane)
     return Intervals(
         f"rates_{metric}-{r.main[metric].index(label) + 1}", _heading(r, metric, label),
         tuple((name, tuple(lanes)) for name, lanes in lines.items()), "Rate with its interval",
@@ -234,6 +238,14 @@ def _figure(r: Rates, metric: str, label: str) -> Intervals:
 
 
 # --- sentences ------------------------------------------------------------------------------------
+
+
+def _nothing_added(r: Rates) -> Iterator[str]:
+    """A sentence, where people labelled every answer on which there are verdicts."""
+    for metric, title in r.titles.items():
+        ways = {row.statistic for row in r.rows.select("rate", metric=metric)}
+        if "verdicts" in ways and "ppi" not in ways:
+            yield f"{title}: every answer has a human label, so verdicts add nothing."
 
 
 def _difference_sentences(r: Rates) -> Iterator[str]:
