@@ -81,6 +81,10 @@ class Rates(Shown):
 
     presented_by = "judgebench.rates.report:rates_part"
 
+    def labels(self, metric: str) -> list[str]:
+        """The keys `of` of a metric."""
+        return list(dict.fromkeys(row["of"] for row in self.rows.select("rate", metric=metric)))
+
     def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The rates of every label that a screen shows, systems down, an interval for each way, as
         axes of matplotlib: `ax`, or those of a new figure of a `width` in inches. Raises SetupError

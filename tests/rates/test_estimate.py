@@ -253,7 +253,7 @@ def test_where_every_answer_is_labelled_verdicts_add_nothing(tmp_path: Path) -> 
         for more in ([], ["-v"])
     )
     assert short.count("Harm: every answer has a human label, so verdicts add nothing.") == 1
-    assert "Verdicts alone: the judge's own labels" in whole
+    assert "The judge's errors are in it" in whole
     assert not any(absent in whole for absent in ("PPI++", "Labels saved", "Rogan-Gladen"))
 
 
