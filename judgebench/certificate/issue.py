@@ -22,7 +22,6 @@ from judgebench.certificate.record import (
     CertifiedMetric,
     LabelledAnswers,
     LabelTest,
-    ReferenceLabels,
 )
 from judgebench.errors import Problem, SetupError
 from judgebench.results.shown import Shown
@@ -174,16 +173,14 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
             settings=_as_json(judge.about or {}),
         ),
         metrics=metrics,
-        labels=ReferenceLabels(
+        labelled=LabelledAnswers(
+            items=len(rows),
+            questions=len({*study.clusters.codes[rows].tolist()}),
+            systems=dict(Counter(a.system for a in answers if a.system)),
             annotators=len(study.makers),
             labels=study.n_labels,
             rule=study.config.rule,
             blind=study.config.blind,
-        ),
-        population=LabelledAnswers(
-            items=len(rows),
-            questions=len({*study.clusters.codes[rows].tolist()}),
-            systems=dict(Counter(a.system for a in answers if a.system)),
         ),
         rule=_as_json(rule),
         rubric=study.rubric,

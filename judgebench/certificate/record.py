@@ -60,21 +60,17 @@ class CertifiedMetric(Strict):
     test: LabelTest | None = None
 
 
-class ReferenceLabels(Strict):
-    """Who labelled, how their labels became reference labels, and whether they saw a model's."""
-
-    annotators: int
-    labels: int
-    rule: str
-    blind: str
-
-
 class LabelledAnswers(Strict):
-    """The answers that people labelled and the judge judged: all that a certificate speaks of."""
+    """The answers that people labelled and the judge judged, all that a certificate speaks of: how
+    many, who labelled, how their labels became reference labels, and whether they saw a model's."""
 
     items: int
     questions: int
     systems: dict[str, int]  # items by system, where systems are named
+    annotators: int
+    labels: int
+    rule: str
+    blind: str
 
 
 class Certificate(Strict):
@@ -89,8 +85,7 @@ class Certificate(Strict):
     judgebench: str
     judge: CertifiedJudge
     metrics: dict[str, CertifiedMetric]
-    labels: ReferenceLabels
-    population: LabelledAnswers
+    labelled: LabelledAnswers
     rule: dict[str, Any]
     rubric: Rubric
     texts: dict[str, str]

@@ -32,7 +32,9 @@ _TESTS = Layout(
 def watch_part(watched: Watched) -> Part:
     """The part of a watched certificate."""
     sentences = (sentence(watched, reason) for reason in watched.reasons)
-    text = tuple(dict.fromkeys((_integrity(watched), *sentences, *_remarks(watched))))
+    text = tuple(dict.fromkeys((_integrity(watched), *sentences)))
+    if watched.judge not in ("", watched.certificate.judge.name):
+        text += (f"{watched.judge} is taken for the judge {watched.certificate.judge.name}.",)
     tables = (_TESTS.listing(_lines(watched)),)
     headline = _headline(watched)
     return Part(
@@ -97,15 +99,6 @@ def sentence(watched: Watched, reason: Reason) -> str:
         f"{counted(check.alarm or 0, 'question')}. Read the answers on which judge and annotators "
         "differ, then decide again."
     )
-
-
-def _remarks(watched: Watched) -> Iterator[str]:
-    """What the certificate says nothing of, and who was taken for its judge."""
-    if watched.uncovered:
-        systems = ", ".join(f"{name} ({n:,})" for name, n in watched.uncovered.items())
-        yield f"The certificate says nothing of these systems: {systems}."
-    if watched.judge not in ("", watched.certificate.judge.name):
-        yield f"{watched.judge} is taken for the judge {watched.certificate.judge.name}."
 
 
 def _share_name(watched: Watched, check: MetricCheck) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Literal
 
@@ -62,15 +61,13 @@ class MetricCheck:
 
 @dataclass(frozen=True, repr=False)
 class Watched(Shown):
-    """How a certificate stands. `uncovered` counts new answers by system, of systems of which the
-    certificate says nothing; `judge` is the name of the judge in the new tables."""
+    """How a certificate stands. `judge` is the name of the judge in the new tables."""
 
     presented_by: ClassVar[str] = "judgebench.certificate.report:watch_part"
 
     certificate: Certificate
     now: datetime
     checks: tuple[MetricCheck, ...]
-    uncovered: Mapping[str, int] = field(default_factory=dict)
     judge: str = ""
     n_answers: int = 0
 
@@ -129,19 +126,12 @@ def watch(certificate: Certificate, study: Study | None = None) -> Watched:
         return Watched(certificate, now, tuple(checks))
     judge = judge_of(study, certificate.judge.name)
     certified = _certified_items(certificate, study)
-    asked, covered = study.asked(judge), certificate.population.systems
-    uncovered = Counter(
-        answer.system
-        for answer, is_asked in zip(study.answers, asked.tolist(), strict=True)
-        if is_asked and answer.item_id not in certified and covered
-        if answer.system not in ("", *covered)
-    )
     checks = (
-        _check(certificate, judged_labels(study, judge, metric), certified, uncovered)
+        _check(certificate, judged_labels(study, judge, metric), certified)
         for metric in certificate.rubric.metrics
         if metric.id in certificate.certified
     )
-    return Watched(certificate, now, tuple(checks), uncovered, judge.name, int(asked.sum()))
+    return Watched(certificate, now, tuple(checks), judge.name, int(study.asked(judge).sum()))
 
 
 def _certified_items(certificate: Certificate, study: Study) -> set[str]:
@@ -155,16 +145,14 @@ def _certified_items(certificate: Certificate, study: Study) -> set[str]:
     }  # fmt: skip
 
 
-def _check(
-    certificate: Certificate, data: JudgedLabels, certified: set[str], uncovered: Mapping[str, int]
-) -> MetricCheck:
+def _check(certificate: Certificate, data: JudgedLabels, certified: set[str]) -> MetricCheck:
     key, n_metrics = data.metric.id, len(certificate.certified)
     changed = _changed(certificate, data, certified, 1 - 2 * _REJUDGED_LEVEL / n_metrics)
     about = certificate.certified[key]
     if about.test is None:
         return MetricCheck(key, changed, Estimate(None, reason=_UNTESTED))
     answers = [data.study.answers[row] for row in data.rows.tolist()]
-    is_new = [a.item_id not in certified and a.system not in uncovered for a in answers]
+    is_new = [answer.item_id not in certified for answer in answers]
     share, capital = _tested(data.at(np.array(is_new, dtype=np.bool_)), about)
     alarms = np.flatnonzero(capital >= -math.log(LEVEL / n_metrics))
     alarm = int(alarms[0]) + 1 if len(alarms) else None

@@ -30,7 +30,6 @@ from judgebench.comparison.result import (
     RUN_STATISTICS,
     SIDES,
     Comparison,
-    DecisionChange,
     Flips,
     PairSummary,
 )
@@ -95,7 +94,7 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
     rows = [*_left_out_rows(left_out), *changed_truths]
     truth_note = _truth_note(changed_truths, SIDES[side], rubric) if base.n_labels else NOT_MEASURED
     notes = [*_compared_notes(a, b, len(common[0]), pairs), *_left_out_notes(left_out), truth_note]
-    summaries, flipped, decisions = [], [], []
+    summaries, flipped = [], []
     parts: dict[bytes, tuple[Study, list[Results]]] = {}  # by the answers that both were asked
     for pair in pairs:
         is_asked, not_asked = _both_asked(base, pair)
@@ -109,9 +108,7 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
         rows += _left_out_rows(not_asked, pair[1].name)
         rows += [*pair_rows, *corrected(pair_rows, _FAMILY), *_run_rows(study, pair)]
         flipped += [row for compared in by_metric for row in flips(compared)]
-        changes, decision_rows = _decisions(decided, rubric, pair)
-        decisions += changes
-        rows += decision_rows
+        rows += _decision_rows(decided, pair)
         notes += _left_out_notes(not_asked, f"{pair[1].name}: " if len(pairs) > 1 else "")
         names = (pair[0].name, pair[1].name)
         summaries.append(PairSummary(*names, len(study.answers), _settings(pair)))
@@ -122,7 +119,6 @@ def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Compariso
         pairs=tuple(summaries),
         rows=Results(tuple(rows)),
         flips=Flips(Results(tuple(flipped)), gaps),
-        decisions=tuple(decisions),
         compared=tuple(notes),
         notes=(
             *_metric_notes(a, b, metrics),
@@ -367,16 +363,29 @@ class Compared:
 
     def row(self, analysis: str, statistic: str, estimate: Estimate, **keys: str) -> Row:
         """One number."""
-        a, b = self.pair
-        return Row(analysis, statistic, estimate, b.name, self.metric.id, {"who": a.name, **keys})
+        return _row(self.pair, self.metric.id, analysis, statistic, estimate, **keys)
 
-    def rows(
-        self, statistic: str, difference: Estimate, values: Sequence[Estimate], failures: str
-    ) -> Iterator[Row]:
+    def rows(self, statistic: str, sides: Sides, failures: str = "left_out") -> Iterator[Row]:
         """The difference, and what each of both reaches."""
-        yield self.row("difference", statistic, difference, failures=failures)
-        for side, value in zip(SIDES, values, strict=True):
-            yield self.row("value", statistic, value, failures=failures, run=side)
+        return _rows_of_both(self.pair, self.metric.id, statistic, sides, failures)
+
+
+Sides = tuple[Estimate, Sequence[Estimate]]  # the difference, and the value of each of both
+
+
+def _row(
+    pair: Pair, metric: str, analysis: str, statistic: str, estimate: Estimate, **keys: str
+) -> Row:
+    keys = {"who": pair[0].name, **keys}
+    return Row(analysis, statistic, estimate, pair[1].name, metric, keys)
+
+
+def _rows_of_both(
+    pair: Pair, metric: str, statistic: str, sides: Sides, failures: str
+) -> Iterator[Row]:
+    yield _row(pair, metric, "difference", statistic, sides[0], failures=failures)
+    for side, value in zip(SIDES, sides[1], strict=True):
+        yield _row(pair, metric, "value", statistic, value, failures=failures, run=side)
 
 
 def differences(compared: Compared) -> Iterator[Row]:
@@ -385,7 +394,7 @@ def differences(compared: Compared) -> Iterator[Row]:
     yield from _probabilities(compared)
     # The share of answers without a usable label: unread, refused, failed or abstained.
     is_missing = [(labels < 0).astype(np.float64) for labels in compared.labels]
-    yield from compared.rows("no_label", *_shares(compared.study, is_missing), "left_out")
+    yield from compared.rows("no_label", _shares(compared.study, is_missing))
     yield from _changes(compared)
 
 
@@ -394,7 +403,7 @@ def _scores(compared: Compared) -> Iterator[Row]:
     study, metric = compared.study, compared.metric
     for policy, both, missing in failure_policies(both_of(study, compared.pair, metric), metric):
         for declared, difference, values in score_differences(study, metric, both, missing):
-            yield from compared.rows(declared.key, difference, values, policy)
+            yield from compared.rows(declared.key, (difference, values), policy)
         for key, p in share_tests(metric, both):
             yield compared.row("test", "permutation_p", p, failures=policy, of=key)
 
@@ -408,28 +417,27 @@ def _probabilities(compared: Compared) -> Iterator[Row]:
         lacking = SIDES[0] if a is None else SIDES[1]
         undefined = Estimate(None, reason=f"{lacking} gave no label probabilities")
         for key in PROBABILITY_STATISTICS if a is not b else ():
-            yield from compared.rows(key, undefined, (undefined, undefined), "left_out")
+            yield from compared.rows(key, (undefined, (undefined, undefined)))
         return
     rows, truth, clusters = truths(study, metric)
     q = one_hot(truth, len(metric.labels))
     both = np.where(np.isnan(a + b).any(axis=1), np.nan, 1.0)[rows]
     for key, score in (("brier", squared_distance), ("log_loss", cross_entropy)):
         scores = [both * score(p[rows], q) for p in (a, b)]
-        values = _means(scores, clusters.codes, NO_ITEM, study.level)
-        yield from compared.rows(key, *values, "left_out")
+        yield from compared.rows(key, _means(scores, clusters.codes, NO_ITEM, study.level))
 
 
 def _means(
     x: Sequence[FloatArray], clusters: IntArray, undefined: str, level: float,
     kinds: tuple[Kind, Kind] = ("mean", "mean"),
-) -> tuple[Estimate, list[Estimate]]:  # fmt: skip
+) -> Sides:  # fmt: skip
     """The mean difference of two measures (items,), and the mean of each."""
     shared = (clusters, undefined, level)
     values = [clustered_mean(side, *shared, kind=kinds[1]) for side in x]
     return clustered_mean(x[1] - x[0], *shared, kind=kinds[0]), values
 
 
-def _shares(study: Study, x: Sequence[FloatArray]) -> tuple[Estimate, list[Estimate]]:
+def _shares(study: Study, x: Sequence[FloatArray]) -> Sides:
     """The difference of two shares (items,) of 0 and 1, and both."""
     codes = study.clusters.codes
     return _means(x, codes, "there is no answer", study.level, ("difference", "share"))
@@ -500,10 +508,7 @@ def _run_rows(study: Study, pair: Pair) -> Iterator[Row]:
         if unknown := [side for side, y in zip(SIDES, x, strict=True) if np.isnan(y).all()]:
             reason = f"unknown for {unknown[0]}: no model was called, or it does not report it"
             difference = replace(difference, reason=reason)
-        keys = {"who": pair[0].name, "failures": ""}
-        yield Row("difference", key, difference, pair[1].name, "", keys)
-        for side, value in zip(SIDES, values, strict=True):
-            yield Row("value", key, value, pair[1].name, "", {**keys, "run": side})
+        yield from _rows_of_both(pair, "", key, (difference, values), "")
 
 
 def _fact(key: str, verdict: Verdict) -> float:
@@ -521,31 +526,22 @@ def _fact(key: str, verdict: Verdict) -> float:
 # --- decisions ------------------------------------------------------------------------------------
 
 
-def _decisions(
-    decided: Sequence[Results], rubric: Rubric, pair: Pair
-) -> tuple[list[DecisionChange], list[Row]]:
-    """The decisions on two judges, of those that were `decided` of either side, and their rows."""
-    changes, rows = [], []
-    for metric in rubric.metrics:
-        keys = [{"judge": judge.name, "metric": metric.id} for judge in pair]
-        sides = [r.select("decision", **k) for r, k in zip(decided, keys, strict=True)]
-        if not all(sides):
-            continue
-        a, b = (side[0] for side in sides)
-        outcomes, reasons = (a["outcome"], b["outcome"]), (a.estimate.reason, b.estimate.reason)
-        names = (pair[1].name, pair[0].name)
-        changes.append(DecisionChange(*names, metric.id, outcomes, reasons))
-        changed = "yes" if changes[-1].differs else "no"
-        for side, results, about, row in zip(SIDES, decided, keys, (a, b), strict=True):
-            run = {"who": pair[0].name, "run": side}
-            outcome = {**run, "outcome": row["outcome"], "changed": changed}
-            reason = Estimate(None, reason=row.estimate.reason)
-            rows.append(Row("decision", "", reason, pair[1].name, metric.id, outcome))
-            rows += (
-                replace(r, judge=pair[1].name, keys={**r.keys, **run})
-                for r in results.select("condition", who="", **about)
-            )
-    return changes, rows
+def _decision_rows(decided: Sequence[Results], pair: Pair) -> Iterator[Row]:
+    """The outcomes and conditions on two judges, of what is `decided` on either side, of the
+    metrics that are decided on both."""
+    sides = [r.select(judge=judge.name) for r, judge in zip(decided, pair, strict=True)]
+    metrics = [{row.metric for row in rows if row.analysis == "decision"} for rows in sides]
+    for side, rows in zip(SIDES, sides, strict=True):
+        for row in rows:
+            if row.metric not in metrics[0] & metrics[1]:
+                continue
+            if row.analysis == "decision":
+                reason = Estimate(None, reason=row.estimate.reason)
+                keys = {"run": side, "outcome": row["outcome"]}
+                yield _row(pair, row.metric, "decision", "", reason, **keys)
+            elif row.analysis == "condition" and not row["who"]:
+                about = {**row.keys, "who": pair[0].name, "run": side}
+                yield replace(row, judge=pair[1].name, keys=about)
 
 
 def _decided(study: Study, base: Study, judge: JudgeVerdicts) -> Results:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from judgebench.alignment.differences import SAME_LABELS, TESTED
@@ -129,7 +130,6 @@ class Comparison(Shown):
     pairs: tuple[PairSummary, ...]
     rows: Results
     flips: Flips
-    decisions: tuple[DecisionChange, ...]
     compared: tuple[str, ...]
     notes: tuple[str, ...]
     runs: tuple[str, str]
@@ -142,6 +142,20 @@ class Comparison(Shown):
     @property
     def results(self) -> Results:
         return self.rows
+
+    @cached_property
+    def decisions(self) -> list[DecisionChange]:
+        """What is decided on each judge and metric that is decided on in both."""
+        a, b = (self.rows.select("decision", run=side) for side in SIDES)
+        in_a = {(row["who"], row.judge, row.metric): row for row in a}
+        pairs = [(in_a.get((row["who"], row.judge, row.metric)), row) for row in b]
+        return [
+            DecisionChange(
+                second.judge, second["who"], second.metric, (first["outcome"], second["outcome"]),
+                (first.estimate.reason, second.estimate.reason),
+            )
+            for first, second in pairs if first
+        ]  # fmt: skip
 
     @property
     def n_answers(self) -> int:

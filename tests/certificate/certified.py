@@ -33,6 +33,6 @@ def replies(
     return pd.DataFrame(labels), pd.DataFrame(verdicts)
 
 
-def certify(labels: Any, verdicts: Any, columns: Any = COLUMNS, truth: Any = None) -> Any:
+def certify(labels: Any, verdicts: Any, columns: Any = COLUMNS) -> Any:
     """The certificate of the decision on these tables."""
-    return jb.decide(labels, verdicts, columns=columns, truth=truth).certificate()
+    return jb.decide(labels, verdicts, columns=columns).certificate()

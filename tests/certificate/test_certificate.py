@@ -23,9 +23,10 @@ def test_it_records_judge_decision_and_labelled_answers(here: Path) -> None:
     assert (certificate.judge.name, metric.outcome) == ("gpt-4", "REPLACE")
     gap = conditions["severe_gap"]
     assert gap["value"] > gap["bound"] == pytest.approx(-0.05, abs=0.01)
-    assert certificate.population.systems == {"old": 300, "new": 300}
-    assert (certificate.population.items, certificate.population.questions) == (600, 600)
-    assert (certificate.labels.annotators, certificate.labels.blind) == (3, "yes")
+    labelled = certificate.labelled
+    assert labelled.systems == {"old": 300, "new": 300}
+    assert (labelled.items, labelled.questions) == (600, 600)
+    assert (labelled.annotators, labelled.blind) == (3, "yes")
     assert (len(certificate.verdicts), len(certificate.texts)) == (600, 600)
     assert certificate.until - certificate.issued == timedelta(days=180)
     assert certificate.rule["certificate"] == {"days": 180, "changed": 0.05, "severe": 0.7}

@@ -82,17 +82,6 @@ def test_a_judge_that_misses_severe_answers_is_revoked_for_ever(here: Path, call
     assert "fell below its bound" in (here / "page" / "report.html").read_text("utf-8")
 
 
-def test_a_system_without_labels_is_named_and_left_out(here: Path) -> None:
-    labels, verdicts = pd.read_csv("labels.csv"), pd.read_csv("verdicts.csv")
-    truth = {"drawn": ["random"]}
-    certificate = certify(labels[labels["system"] == "old"], verdicts, truth=truth)
-    assert certificate.population.systems == {"old": 300}
-    assert len(certificate.verdicts) == 300
-    watched = jb.watch(certificate, *replies(7, 2000, 90, finds=0.0, systems=("new", "newest")))
-    assert (watched.state, watched.checks[0].questions) == ("valid", 0)
-    assert "says nothing of these systems: new (45), newest (45)" in str(watched)
-
-
 def test_a_column_named_after_its_annotator_is_the_only_metric(here: Path) -> None:
     labels, verdicts = replies(8, 2000, 200)
     sheet = labels[labels["annotator"] == labels["annotator"].iloc[0]]
