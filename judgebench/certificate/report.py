@@ -24,7 +24,7 @@ _SHARES = {
     ("agreement", "REPLACE"): "agreement with an annotator",
 }
 _TESTS = Layout(
-    "watch", "What was compared", ("Tested",),
+    "watch", "What is tested", ("Tested",),
     beside=("Of", "Now", "At issue", "Allowed"),
 )  # fmt: skip
 
@@ -39,7 +39,7 @@ def watch_part(watched: Watched) -> Part:
     headline = _headline(watched)
     return Part(
         "watch", "does it still hold?", watched.results,
-        (Block("Why", text, lead=True), Block("What was compared", tables=tables)),
+        (Block("Why", text, lead=True), Block("What is tested", tables=tables)),
         _NOTES, screen=(Block(text=text), Block(tables=tables)), own_file=True,
         headline=headline, answer=headline,
     )  # fmt: skip
