@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -193,10 +193,8 @@ def scales(study: Study) -> list[Scale]:
     by_id = {m.id: Scale(m.id, m.title, (m,), (m,)) for m in metrics.values()}
     for name, ids in study.rubric.composite.items():
         parts = tuple(metrics[i] for i in ids)
-        title = name.replace("_", " ").capitalize()
-        by_id[name] = Scale(name, title, parts, parts)
-        if name in metrics:
-            by_id[name] = Scale(name, metrics[name].title, parts, (metrics[name],))
+        composite = Scale(name, name.replace("_", " ").capitalize(), parts, parts)
+        by_id[name] = replace(by_id.get(name, composite), metrics=parts)
     return list(by_id.values())
 
 

@@ -64,10 +64,9 @@ def _criteria(study: Study) -> _Criteria:
     groups = defaultdict[tuple[str, ...], list[int]](list)
     for row, answer in enumerate(study.answers):
         if (criterion := answer.criterion) is not None:
-            tags = filter(None, answer.metadata.get("tags", "").split("|"))
-            for key in (*(("tag", t) for t in (ALL, *tags)),
-                        ("criterion", criterion.name, criterion.text)):  # fmt: skip
-                groups[key].append(len(rows))
+            for tag in (ALL, *filter(None, answer.metadata.get("tags", "").split("|"))):
+                groups["tag", tag].append(len(rows))
+            groups["criterion", criterion.name, criterion.text].append(len(rows))
             rows.append(row)
             items.append(criterion.item_id)
             points.append(float(answer.metadata.get("points") or 1))
@@ -80,8 +79,7 @@ def _criteria(study: Study) -> _Criteria:
     return _Criteria(
         np.array(rows, dtype=np.int64), of_items, np.array(points),
         Clusters(codes, study.clusters.n),
-        [({kind: name}, np.array(groups[kind, name, *text]))
-         for kind, name, *text in (*by_tag, *common[:MOST_CRITERIA])],
+        [({key[0]: key[1]}, np.array(groups[key])) for key in (*by_tag, *common[:MOST_CRITERIA])],
     )  # fmt: skip
 
 
