@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judgebench.annotation.lead import collected as collected
     from judgebench.certificate.watch import watch as watch
     from judgebench.checks import check as check
-    from judgebench.comparison.compare import compare as compare
+    from judgebench.comparison.analysis import compare as compare
     from judgebench.data.layout import Layout as Layout
     from judgebench.data.settings import Unsettled as Unsettled
     from judgebench.decisions.rule import DecisionRule as DecisionRule
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from judgebench.models.contract import Message as Message
     from judgebench.models.contract import Reply as Reply
     from judgebench.models.contract import Request as Request
-    from judgebench.preferences.measure import prefer as prefer
+    from judgebench.preferences.analysis import prefer as prefer
     from judgebench.ranking.rank_bench import rank as rank
-    from judgebench.rates.run import estimate as estimate
+    from judgebench.rates.analysis import estimate as estimate
     from judgebench.records import Answer as Answer
     from judgebench.records import Estimate as Estimate
     from judgebench.records import HumanLabel as HumanLabel
@@ -96,11 +96,11 @@ _HOMES = {
     "annotation.lead": ("collected",),
     "certificate.watch": ("watch",),
     "checks": ("check",),
-    "comparison.compare": ("compare",),
+    "comparison.analysis": ("compare",),
     "decisions.run": ("decide",),
-    "preferences.measure": ("prefer",),
+    "preferences.analysis": ("prefer",),
     "ranking.rank_bench": ("rank",),
-    "rates.run": ("estimate",),
+    "rates.analysis": ("estimate",),
     "reporting": ("analyse", "report"),
     "runs.benchmark": ("load_bench", "run"),
     "runs.from_tables": ("layout", "study"),

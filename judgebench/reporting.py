@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judgebench.comparison.result import Comparison
     from judgebench.decisions.result import Decisions
     from judgebench.decisions.rule import Rule
-    from judgebench.rates.result import Rates
+    from judgebench.rates.analysis import Rates
     from judgebench.results.part import Part
     from judgebench.results.shown import Shown
     from judgebench.scorers.correlate import Correlations

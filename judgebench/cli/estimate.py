@@ -32,7 +32,7 @@ def estimate(
     Example: judgebench estimate labels.csv verdicts.csv --by system
     """
     import judgebench as jb
-    from judgebench.rates.run import naming_by
+    from judgebench.rates.analysis import naming_by
     from judgebench.studies.drawn import kept_columns
 
     keep = kept_columns((), by)

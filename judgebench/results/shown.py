@@ -23,7 +23,7 @@ class Shown:
     """The base of all that an analysis returns: findings that have a `part`.
 
     A presentation imports the findings that it shows, never the other way round: `presented_by`
-    names its module and function (`"judgebench.preferences.part:preferences_part"`), which takes
+    names its module and function (`"judgebench.preferences.report:preferences_part"`), which takes
     the findings and returns their part. `gaps` says what the run folder lacks.
     """
 

@@ -66,7 +66,7 @@ def test_verbose_prints_every_table_quiet_nothing_and_json_alone(call, runs: Pat
     pair = (runs / "before", runs / "after")
     _, everything, _ = call("compare", *pair, "-v")
     for heading in ("What changed", "Labels that changed", "Krippendorff's α",
-                    "Failures, cost and time"):  # fmt: skip
+                    "What differs in the set-up"):  # fmt: skip
         assert heading in everything, heading
     assert call("compare", *pair, "-q") == (0, "", "")
     _, out, _ = call("compare", *pair, "--json", "--fail-on", "worse")
