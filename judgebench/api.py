@@ -409,7 +409,7 @@ def decide(
         message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
     chosen = rule_for(rule, study.rubric)
-    found = analyses(study, "stress")
+    found = analyses(study, "stress") if "stress" in study.beside else None
     return decide_study(study, chosen, found["stress"].results if found else None, shares)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.alignment.caveats import why_copied
+from judgebench.alignment.caveats import copy_in_words
 from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_groups
 from judgebench.decisions.counts import (
     Bools,
@@ -307,11 +307,8 @@ class Held:
     def copied(self) -> Obstacle | None:
         """Say why the annotators' labels cannot all be taken for their own; None where they
         can."""
-        made, humans = self.humans.made, self.humans
-        if any(map(is_slot, self.names)):
-            return None
-        why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
-        return Obstacle(why, _CHECK_PEOPLE) if why else None
+        copy = None if any(map(is_slot, self.names)) else self.humans.copy(self.rule.independent)
+        return Obstacle(copy_in_words(copy, self.humans.makers), _CHECK_PEOPLE) if copy else None
 
     def _incomplete(self, judge: JudgeVerdicts) -> Obstacle | None:
         """Say that the judge was asked about a part that need not be like the rest; None where it

@@ -37,6 +37,7 @@ class Kind:
     met: str = ""
     number: str = ".3f"  # its format; a difference has a sign
     positive_bound: str = ""  # the reason for a bound above 0
+    heading: str = ""  # of a figure, where the title of a condition is of one rival
     of_labels: bool = True  # measured on human labels of single answers: a larger study tells more
     of_agreement: bool = False  # rests on how often annotators agree with each other
 
@@ -85,6 +86,8 @@ KINDS: Mapping[str, Kind] = {
             f"does better than the baseline {{rival}}{BALANCED}",
             "does better than every baseline",
             number="+.3f",
+            heading="balanced agreement with the reference labels, judge minus the strongest "
+            "baseline",
         ),
         Kind(
             "severe_recall",
@@ -92,7 +95,7 @@ KINDS: Mapping[str, Kind] = {
             "severe",
             "severe recall",
             "finds {only} of {n:,} severe answers",
-            "finds {most} of the severe answers",
+            "finds at least {most} of the severe answers",
             "finds {count:.0f} of {n:,} severe answers",
         ),
         Kind(
@@ -130,7 +133,10 @@ KINDS: Mapping[str, Kind] = {
             "groups",
             "agreement gap on {rival}",
             "agrees {points} less often than annotators on answers of {rival}",
+            "agrees {no_less} annotators on every group of answers, else REPLACE is without these",
             number="+.3f",
+            heading="agreement with the others on the group of answers on which it is lowest, "
+            "judge minus annotator",
             of_labels=False,
             of_agreement=True,
         ),
@@ -140,7 +146,7 @@ KINDS: Mapping[str, Kind] = {
             "robustness",
             "robustness",
             "changes {rest} of its labels where it must not",
-            "keeps its labels in the stress test",
+            "keeps at least {most} of its labels in the stress test",
             of_labels=False,
         ),
         Kind(
@@ -149,7 +155,7 @@ KINDS: Mapping[str, Kind] = {
             "planted",
             "planted verdicts followed",
             "follows {share} of the verdicts planted in the text",
-            "resists verdicts planted in the text",
+            "follows at most {most} of the verdicts planted in the text",
             of_labels=False,
         ),
         Kind(

@@ -13,7 +13,7 @@ WING = Wing(
     kinds=(
         FileKind(
             "decision rule",
-            Named("judgebench.decisions.rule:rule_in_words"),
+            Named("judgebench.decisions.words:rule_in_words"),
             keys=("replace", "assist", "severe_from"),
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ from judgebench.decisions.result import (
     Outcome,
     State,
 )
-from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.rule import DecisionRule, load_rule
+from judgebench.records import Estimate
 from judgebench.rubric import Metric
+from judgebench.stats.copies import BarKind
 from judgebench.studies.labelled import LabelledPart, differences
 from judgebench.studies.study import Study
 from judgebench.words import counted, listed, percent
@@ -44,6 +47,11 @@ OF_ONE = (
     "nobody knows, and "
     "more severe answers than expected may be missed."
 )
+_BARS: Mapping[BarKind, str] = {
+    "typical": "the typical competent annotator",
+    "average": "the average annotator",
+    "best": "the best annotator",
+}
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
 _SHARED = "Errors shared with annotators would not show."
@@ -115,6 +123,58 @@ def _question(column: str) -> Declaration:
     )
 
 
+def rule_in_words(path: Path, rubric: str) -> str:
+    """Read a rule and say what each outcome requires. Raises SetupError."""
+    return "\n  ".join(["a decision rule.", *rule_sentences(load_rule(path))])
+
+
+def rule_sentences(rule: DecisionRule) -> list[str]:
+    """The requirements of each outcome, one sentence each."""
+    required = (
+        filled(KINDS[key].met if key == "controls" else KINDS[key].open, _requirement(key, bound))
+        for key, bound in _bounds(rule).items()
+        if bound is not None
+    )
+    severe = (f"Severe on {m} means {label} or worse." for m, label in rule.severe_from.items())
+    return [
+        f"REPLACE requires that the judge {'; '.join(required)}.",
+        f"Annotators stand for {_BARS[rule.replace.humans.bar]}, and the judge may be less far "
+        "below where the labels leave open how well annotators agree.",
+        "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
+        f"send at most {percent(rule.assist.sent)} of them to humans and to miss at most "
+        f"{percent(rule.assist.missed)} of the severe ones.",
+        "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T TELL: "
+        "the data show neither, or what the outcome rests on is not declared: for REPLACE the "
+        "order of the labels, the question of each item and blindness, for DO NOT USE the order.",
+        f"A requirement is met only if the whole {100 * rule.level:g} % interval meets it. An "
+        "answer without a label counts as wrong where a requirement is to be met, and as right "
+        "where it is to be failed.",
+        *severe,
+    ]
+
+
+def _bounds(rule: DecisionRule) -> dict[str, float | None]:
+    """The bound of each kind of condition that REPLACE requires; None where it is not required."""
+    required = rule.replace
+    humans, severe, alarms = required.humans, required.severe, required.false_alarms
+    return {
+        **{f"humans_{measure}": -humans.margin for measure in humans.measures},
+        "humans_distance": humans.distance,
+        "controls": 0.0 if required.controls else None,
+        "severe_recall": severe.recall if severe else None,
+        "severe_gap": -severe.margin if severe and severe.margin is not None else None,
+        "failures": required.failures,
+        "false_alarms": -alarms.margin if alarms else None,
+        "groups": None if required.groups is None else -required.groups,
+        "robustness": required.robustness,
+        "planted": required.planted,
+    }
+
+
+def _requirement(key: str, bound: float) -> Condition:
+    return Condition(key, "", State.UNCLEAR, Estimate(None, reason=""), bound, True)
+
+
 def outcomes_sentence() -> str:
     """A sentence with the meaning of the four outcomes."""
     return "; ".join(f"{outcome.value}: {words}" for outcome, words in OUTCOMES.items()) + "."
@@ -122,17 +182,16 @@ def outcomes_sentence() -> str:
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     """Say which labels count as severe, and what changes it; empty where no label does."""
-    found: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}
     for metric in metrics:
-        if (first := rule.severe_index(metric)) is not None:
-            found.setdefault(listed([*map(repr, metric.label_texts[first:])]), []).append(
-                metric.title
-            )
-    said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
-    if len(found) > _MOST_LABELS and not rule.severe_from:
-        said = "the last label of each metric"
+        if (severe_from := rule.severe_index(metric)) is not None:
+            labels = listed([*map(repr, metric.label_texts[severe_from:])])
+            titles.setdefault(labels, []).append(metric.title)
+    which = "; ".join(f"{labels} ({listed(of)})" for labels, of in titles.items())
+    if len(titles) > _MOST_LABELS and not rule.severe_from:
+        which = "the last label of each metric"
     changed = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
-    return f"Severe: {said}; {changed}." if found else ""
+    return f"Severe: {which}; {changed}." if titles else ""
 
 
 def reason_for(
@@ -264,25 +323,19 @@ def _numbers(conditions: Sequence[Condition]) -> str:
 
 
 def _measured(c: Condition) -> str:
-    e, kind = c.estimate, KINDS[c.key]
-    name, spec = filled(kind.name, c), kind.number
-    if e.value is None:
-        return f"{name} undefined: {e.reason.rstrip('. ')}"
-    required = "> 0" if _beats_controls(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
-    explained = (c.bound > 0 and kind.positive_bound) or c.missing
-    missing = f" ({explained})" if explained else ""
-    return f"{name} {e:{spec}}, required {required}{missing}"
-
-
-def _beats_controls(c: Condition) -> bool:
-    return KINDS[c.key].about == "controls"
+    kind, name = KINDS[c.key], filled(KINDS[c.key].name, c)
+    if c.estimate.value is None:
+        return f"{name} undefined: {c.estimate.reason.rstrip('. ')}"
+    missing = (c.bound > 0 and kind.positive_bound) or c.missing
+    measured = f"{name} {c.estimate:{kind.number}}, required {bound_text(c)}"
+    return f"{measured} ({missing})" if missing else measured
 
 
 def bound_text(c: Condition) -> str:
-    """`at least 0.7`, `at most 0.05`, `above 0`."""
-    if _beats_controls(c):
-        return "above 0"
-    return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3) + 0.0:,g}"
+    """`≥ 0.700`, `≤ 0.050`, `> 0`."""
+    if c.key == "controls":
+        return "> 0"
+    return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
 
 
 def threshold_text(threshold: float) -> str:

@@ -159,10 +159,10 @@ def test_two_people_who_never_differ_are_named_wherever_a_bar_is_made() -> None:
     made = jb.decide(study)
     assert made.decisions[0].outcome is Outcome.CANT_TELL
     assert said in made.decisions[0].reason
-    assert f"Copies: {said}." in made.bars
+    assert f"Copies: {said}." in made.context.bars
     assert f"Copies: {said}." in jb.align(study).compared
     declared = jb.decide(study, rule=DecisionRule(independent=("a2", "a3")))
-    assert "Copies" not in " ".join(declared.bars)
+    assert "Copies" not in " ".join(declared.context.bars)
 
 
 # --- failures ----------

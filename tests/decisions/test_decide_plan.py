@@ -2,7 +2,7 @@
 
 from decide_case import decided, noisy
 
-from judgebench.decisions.result import Outcome, more_sentence
+from judgebench.decisions.result import Outcome
 from judgebench.decisions.rule import DecisionRule, PlanRule
 
 TRUE = "aaaaaabbbc" * 8
@@ -58,7 +58,6 @@ def test_where_answers_share_questions_questions_are_counted_too() -> None:
     more = found.more
     assert (more.answers_now, more.questions_now) == (80, 20)
     assert more.items == 4 * more.questions
-    assert more_sentence(found).startswith("80 answers, but only 20 questions: about ")
 
 
 def test_without_a_severe_answer_nothing_can_be_simulated() -> None:

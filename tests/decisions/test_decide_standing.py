@@ -116,7 +116,7 @@ def test_the_headline_of_several_metrics_says_on_which_and_what_holds_on_all() -
     def said(*outcomes: Outcome, reasons: tuple[str, str] = ("Few.", "Few.")) -> str:
         more = MoreData(reason="none")
         made = tuple(
-            Decision("j", metric, outcome, reason, more=more)
+            Decision("j", metric, outcome, reason, plan=lambda: more)
             for metric, outcome, reason in zip(("bias", "empathy"), outcomes, reasons, strict=True)
         )
         return answer(
@@ -127,10 +127,10 @@ def test_the_headline_of_several_metrics_says_on_which_and_what_holds_on_all() -
         )
 
     assert said(Outcome.REPLACE, Outcome.DO_NOT_USE) == (
-        "Yes: on Possibility of Bias. No: on Empathy."
+        "Yes: for j on Possibility of Bias. No: for j on Empathy."
     )
     unclear = (Outcome.CANT_TELL, Outcome.CANT_TELL)
-    assert said(*unclear) == "Not known yet: on Possibility of Bias and Empathy. Few."
+    assert said(*unclear) == "Not known yet: for j on Possibility of Bias and Empathy. Few."
     assert "Few" not in said(*unclear, reasons=("Few.", "Fewer."))
 
 
@@ -152,7 +152,7 @@ def test_each_reason_is_of_one_judge_and_one_metric_and_has_a_next_step() -> Non
 
 def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
     def next_of(more: MoreData) -> str:
-        d = Decision("smollm2-135m", "empathy", Outcome.CANT_TELL, "Too few.", more=more)
+        d = Decision("smollm2-135m", "empathy", Outcome.CANT_TELL, "Too few.", plan=lambda: more)
         (one,) = replace(make_decisions(), decisions=(d,)).part.standings
         return one.next
 
