@@ -289,13 +289,13 @@ def open_run(
     found = RunFolder.existing(Path(folder))
     try:
         settings = settings_of(found.manifest())
-        config = _truth({} if truth is None else truth, settings.truth)
+        config = settings.truth if truth is None else _truth(truth, settings.truth)
         opened = with_wings(open_folder(found, config, settings.report.level, as_judges), found)
     except SetupError as error:
         raise SetupError([found.repairable(p) for p in error.problems]) from None
     known = found.manifest()["judges"]
     people = [judge for judge in opened.judges if judge.name not in known]
-    if said := (*opened.gaps, *lacking_labels(people)):
+    if said := (*opened.gaps, *(lacking_labels(people) if people else ())):
         warnings.warn("\n".join(said), stacklevel=2)
     return opened
 
@@ -342,7 +342,8 @@ def _study_of(
         return study(given, verdicts, answers, truth=truth, columns=columns)
     settled = {"verdicts": verdicts, "answers": answers, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
-    raise_any([Problem(message, field=key) for key, value in settled.items() if value is not None])
+    if settled_keys := [key for key, value in settled.items() if value is not None]:
+        raise SetupError([Problem(message, field=key) for key in settled_keys])
     return given
 
 
