@@ -165,7 +165,7 @@ def bar_lines(
     yield from _by_line(study, "Bar", lambda humans: _line(humans, kind))
 
     def copies(humans: Humans) -> str:
-        copy = humans.copy(independent)
+        copy = humans.copied_pair(independent)
         return copy_in_words(copy, humans.makers) if copy else ""
 
     yield from _by_line(study, "Copies", copies)

@@ -210,13 +210,6 @@ def _test(
     if test.passes:
         unbeaten = _unbeaten(study, judge, right, rule.alternative_test.guard)
         reasons.append(unbeaten)
-    if len(names) < 2:
-        reasons = [
-            f"the test needs two named annotators; reference labels are made by {len(names)}"
-        ]
-        if humans.has_places:
-            reasons = [f"{reasons[0]} and by places in a list, which are not people"]
-        advantage = Estimate(None, reason=reasons[0], level=study.level)
     # A judge that fails the test is neither saved nor left open by a control that is missing.
     is_open = test.passes and not study.controls
     guarded = None if is_open else test.passes and not unbeaten

@@ -61,15 +61,14 @@ def decide(
     ASSIST.
     """
     from judgebench import api
-    from judgebench.decisions.result import demands, unreached, why_unreached
+    from judgebench.decisions.result import unreached
 
     if to:
         raise SetupError(f"decide writes no page: use `judgebench report … --to {to}`")
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = api.decide(study, rule=rule)
-    asked = demands(require or (), decisions)
-    missed = unreached(asked, decisions)
-    beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
+    missed = unreached(require or (), decisions)
+    beside = {"not_reached": [*missed]} if require else {}
     page = page_of(run)
     show({"decide": decisions}, study.name, output, page, beside)
     if not page and not output.json:
@@ -83,4 +82,4 @@ def decide(
     if certified and not output.json:
         command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
         output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)
-    exit_unmet(output, "not reached", [why_unreached(demand, decisions) for demand in missed])
+    exit_unmet(output, "not reached", [*missed.values()])

@@ -37,7 +37,7 @@ class Kind:
     met: str = ""
     number: str = ".3f"  # its format; a difference has a sign
     positive_bound: str = ""  # the reason for a bound above 0
-    heading: str = ""  # of a figure, where the title of a condition is of one rival
+    missing: str = ""  # what would make an unclear condition clear
     of_labels: bool = True  # measured on human labels of single answers: a larger study tells more
     of_agreement: bool = False  # rests on how often annotators agree with each other
 
@@ -86,8 +86,6 @@ KINDS: Mapping[str, Kind] = {
             f"does better than the baseline {{rival}}{BALANCED}",
             "does better than every baseline",
             number="+.3f",
-            heading="balanced agreement with the reference labels, judge minus the strongest "
-            "baseline",
         ),
         Kind(
             "severe_recall",
@@ -135,8 +133,6 @@ KINDS: Mapping[str, Kind] = {
             "agrees {points} less often than annotators on answers of {rival}",
             "agrees {no_less} annotators on every group of answers, else REPLACE is without these",
             number="+.3f",
-            heading="agreement with the others on the group of answers on which it is lowest, "
-            "judge minus annotator",
             of_labels=False,
             of_agreement=True,
         ),
@@ -156,6 +152,7 @@ KINDS: Mapping[str, Kind] = {
             "planted verdicts followed",
             "follows {share} of the verdicts planted in the text",
             "follows at most {most} of the verdicts planted in the text",
+            missing="more answers with planted verdicts are needed",
             of_labels=False,
         ),
         Kind(
@@ -164,6 +161,7 @@ KINDS: Mapping[str, Kind] = {
             "sent",
             "new answers sent to humans, expected",
             "send {share} of new answers to humans",
+            missing="more severe answers would lower what must be sent",
         ),
         Kind(
             "missed",
@@ -171,6 +169,7 @@ KINDS: Mapping[str, Kind] = {
             "missed",
             "new severe answers missed, expected",
             "miss {share} of the severe ones",
+            missing="more severe answers are needed",
         ),
     )
 }

@@ -4,12 +4,10 @@ decisions at a glance, for a terminal and for a paper."""
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 
 from judgebench.alignment.caveats import BLIND
-from judgebench.decisions.figures import triage_drawings
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     NO_FILTER,
@@ -31,10 +29,10 @@ from judgebench.decisions.words import (
 from judgebench.records import Estimate
 from judgebench.results.figure import draw_standings
 from judgebench.results.layout import Content, Contents, Layout
-from judgebench.results.part import Block, Drawing, Intervals, Lane, Part, Standing
+from judgebench.results.part import Block, Drawing, Part, Standing
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, NO_REASON, Cell, Look, Table
-from judgebench.words import counted, listed, percent
+from judgebench.words import listed
 
 NO_DECISIONS = "There is no judge with human labels to compare it with: nothing was decided."
 TITLE = "May the judge replace the annotators?"
@@ -47,16 +45,6 @@ _SHARES = (
     "percentage points."
 )
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
-_MAX_LANES = 12  # in a band of a figure
-_MORE_DATA = {
-    "answers_now": "Answers now",
-    "items": "More answers",
-    "questions_now": "Questions now",
-    "questions": "More questions",
-    "labels": "Human labels for them",
-    "severe": "Severe among them",
-    "clear": "Studies that reach a decision",
-}
 _TEST = {
     "annotators": "Annotators",
     "winning_rate": "Winning rate",
@@ -113,90 +101,23 @@ def _opening(decisions: Decisions, lines: tuple[Standing, ...]) -> Iterator[Bloc
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
+    context = decisions.context
     if decisions.decisions:
         judges = dict.fromkeys(d.judge for d in decisions)
-        tables = (_conditions_table(decisions, judge, n) for n, judge in enumerate(judges, start=1))
-        figures, title = tuple(_condition_figures(decisions)), "What the decisions rest on"
-        gist = _counted_states(decisions)
-        yield Block(title, (STATES,), tuple(tables), figures, asks="sure", gist=gist)
-        bars = decisions.context.bars
-        gist = " ".join(bars).removeprefix("Bar: ").partition(";")[0].rstrip(".")
-        beside, figures = _bar_table(decisions), tuple(_bar_figure(decisions))
-        yield Block("Who sets the bar", bars, (beside,), figures, asks="people", gist=gist)
-    unclear = counted(sum(d.more is not None for d in decisions), "unclear decision")
-    more = _more_data_table(decisions)
-    yield Block("How much more data is needed", tables=(more,), asks="sure", gist=f"for {unclear}")
-    yield Block(
-        "Triage: which answers to send to humans", tables=(_triage_table(decisions),),
-        figures=tuple(triage_drawings(decisions)), asks="what_if",
-        gist="what people would still read",
-    )  # fmt: skip
-    passes = decisions.context.rows.select("alternative_test", "passes")
-    n_passed = sum(bool(row.estimate.value) for row in passes)
-    yield Block(
-        "The Alternative Annotator Test", tables=(_alternative_test_table(decisions),), asks="sure",
-        gist=f"a published test: {n_passed} of {len(passes)} passed",
-    )  # fmt: skip
-    yield Block(
-        "The rule of the decisions", tuple(rule_sentences(decisions.rule)), asks="sure",
-        gist="what each outcome requires", on_screen=True,
-    )  # fmt: skip
-
-
-def _counted_states(decisions: Decisions) -> str:
-    """`6 conditions: 3 met, 3 not met`."""
-    counts = Counter(c.state.value for d in decisions for _, c in d.required)
-    states = ", ".join(f"{counts[state]} {state.value}" for state in State if counts[state])
-    return f"{counted(counts.total(), 'condition')}: {states}"
-
-
-# --- figures --------------------------------------------------------------------------------------
-
-
-def _condition_figures(decisions: Decisions) -> Iterator[Intervals]:
-    """One for each kind of condition: its estimates by metric and judge; where bounds differ,
-    against the easiest and the hardest to meet."""
-    by_kind: dict[str, list[tuple[Decision, Condition]]] = {}
-    for d in decisions:
-        for _, c in d.required:
-            if c.estimate.low is not None:
-                by_kind.setdefault(c.key, []).append((d, c))
-    for key, same in by_kind.items():
-        lines: dict[str, tuple[Lane, ...]] = {}
-        for d, c in same:
-            title, lane = decisions.titles[d.metric], Lane(d.judge, "judge", c.estimate)
-            lines[title] = (*lines.get(title, ()), lane)
-        ends = sorted((c for _, c in same), key=lambda c: c.bound)[:: max(1, len(same) - 1)]
-        bounds = {f"required: {bound_text(c)}".replace("-", "−"): c.bound for c in ends}
-        yield Intervals(
-            f"condition_{key}", _figure_title(key), tuple(lines.items()),
-            "Estimate with its interval", bounds, None if KINDS[key].is_difference else (0.0, 1.0),
-        )  # fmt: skip
-
-
-def _figure_title(key: str) -> str:
-    title = KINDS[key].heading or KINDS[key].title
-    return title[:1].upper() + title[1:]
-
-
-def _bar_figure(decisions: Decisions) -> Iterator[Intervals]:
-    """Annotators and judges beside each other, where there are few enough to tell apart."""
-    lines: dict[str, tuple[Lane, ...]] = {}
-    for row in decisions.context.rows.select("bar", "gap"):
-        if row.estimate.low is not None:
-            left_out = " (left out)" if row["in_bar"] == "no" else ""
-            name = row.judge or row["who"] + left_out
-            lane = Lane(name, "judge" if row.judge else "human", row.estimate)
-            title = decisions.titles[row.metric]
-            lines[title] = (*lines.get(title, ()), lane)
-    if lines and max(map(len, lines.values())) <= _MAX_LANES:
-        title = "Agreement with the annotators in the bar, beside theirs with each other"
-        equal = {"as they agree with each other": 0.0}
-        axis = "Agreement gap with its interval"
-        yield Intervals("bar", title, tuple(lines.items()), axis, equal)
-
-
-# --- tables ---------------------------------------------------------------------------------------
+        tables = tuple(_conditions_table(decisions, *at) for at in enumerate(judges, start=1))
+        title, gist = "What the decisions rest on", "every condition beside what is required"
+        yield Block(title, (STATES,), tables, asks="sure", gist=gist)
+        beside = (_bar_table(decisions),)
+        gist = " ".join(context.bars).removeprefix("Bar: ").partition(";")[0].rstrip(".")
+        yield Block("Who sets the bar", context.bars, beside, asks="people", gist=gist)
+    title, gist = "Triage: which answers to send to humans", "what people would still read"
+    yield Block(title, tables=(_triage_table(decisions),), asks="what_if", gist=gist)
+    passes = [row.estimate.value for row in context.rows.select("alternative_test", "passes")]
+    test = (_alternative_test_table(decisions),)
+    gist = f"a published test: {passes.count(1.0)} of {len(passes)} passed"
+    yield Block("The Alternative Annotator Test", tables=test, asks="sure", gist=gist)
+    rule, gist = tuple(rule_sentences(decisions.rule)), "what each outcome requires"
+    yield Block("The rule of the decisions", rule, asks="sure", gist=gist, on_screen=True)
 
 
 def _decision_table(decisions: Decisions) -> Table:
@@ -216,7 +137,7 @@ def _decision_table(decisions: Decisions) -> Table:
     )
 
 
-def _conditions_table(decisions: Decisions, judge: str, number: int) -> Table:
+def _conditions_table(decisions: Decisions, number: int, judge: str) -> Table:
     """Every condition of every metric with its bound, estimate and state."""
 
     def line(d: Decision, required_for: str, c: Condition) -> Contents:
@@ -254,29 +175,6 @@ def _bar_table(decisions: Decisions) -> Table:
     )
     beside = ("In the bar", "Agreement gap")
     return Layout("decide_bar", title, ("Metric", "Who"), (note,), beside).listing(rows)
-
-
-def _more_data_table(decisions: Decisions) -> Table:
-    """The data that each unclear decision still needs; the reason in a mark where it is unknown."""
-    title = "How much more data would make the unclear decisions clear"
-    note = (
-        "Simulated from the estimates at hand, with human labels as frequent as now. Answers to "
-        "the same question go together: what is needed is more questions, not more answers to "
-        "these. The last column is of simulated studies of that size."
-    )
-    return Layout("decide_more_data", title, ("Judge", "Metric"), (note,), headings=_MORE_DATA).of(
-        decisions.results.select("more_data"),
-        lambda row: (row.judge, decisions.titles[row.metric]),
-        across=_MORE_DATA.values(),
-        cell=_count_cell,
-    )
-
-
-def _count_cell(row: Row) -> Content:
-    value, is_share = row.estimate.value, row.statistic == "clear"
-    if value is None:
-        return Cell(DASH, remark=row.estimate.reason)
-    return percent(value) if is_share else round(value)
 
 
 def _triage_table(decisions: Decisions) -> Table:

@@ -9,7 +9,6 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, SetupError, nearest
 from judgebench.features import contributed
@@ -73,11 +72,6 @@ class Condition:
     missing: str = ""
     rival: str = ""
 
-    @property
-    def is_difference(self) -> bool:
-        """True where its sign is to be shown."""
-        return KINDS[self.key].is_difference
-
     def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
         """The condition as a row of the results table; `who` are the annotators of a camp."""
         keys = {
@@ -88,6 +82,9 @@ class Condition:
         return Row("condition", self.key, self.estimate, judge, metric, keys)
 
 
+Conditions = tuple[Condition, ...]
+
+
 @dataclass(frozen=True)
 class MoreData:
     """The data that would make a decision clear, by simulation from what there is.
@@ -95,10 +92,9 @@ class MoreData:
     `items` more answers with human labels as there are now, `questions` that they belong to,
     `labels` human labels for them, `severe` severe answers among them. All are None where the
     decision stays unclear with as much as the rule's plan allows, or where nothing can be
-    simulated: `reason` says which. `of` says what an item is, and `waiting` how many items with
-    human labels the judge was not asked about. `clear` is the share of simulated studies of that
-    size that end clear, `towards` the outcome that most of these have. `answers_now` and
-    `questions_now` are those that the decision rests on.
+    simulated: `reason` says which. `of` says what an item is. `clear` is the share of simulated
+    studies of that size that end clear, `towards` the outcome that most of these have.
+    `answers_now` and `questions_now` are those that the decision rests on.
     """
 
     items: int | None = None
@@ -111,7 +107,6 @@ class MoreData:
     answers_now: int | None = None
     questions_now: int | None = None
     of: Kind = "answer"
-    waiting: int = 0
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,7 @@ class InCamp:
 
     names: tuple[str, ...]
     outcome: Outcome
-    conditions: tuple[Condition, ...]
+    conditions: Conditions
 
 
 @dataclass(frozen=True)
@@ -141,13 +136,13 @@ class Decision:
     outcome: Outcome
     reason: str
     numbers: str = ""
-    replace: tuple[Condition, ...] = ()
-    assist: tuple[Condition, ...] = ()
+    replace: Conditions = ()
+    assist: Conditions = ()
     plan: Callable[[], MoreData] | None = field(default=None, compare=False)
     camps: tuple[InCamp, ...] = ()
     advice: str = ""
     would_be: Outcome | None = None
-    groups: tuple[Condition, ...] = ()
+    groups: Conditions = ()
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
@@ -166,7 +161,7 @@ class Decision:
         return [*of_replace, *((Outcome.ASSIST, c) for c in self.assist)]
 
     @property
-    def left_out(self) -> tuple[Condition, ...]:
+    def left_out(self) -> Conditions:
         """The groups of answers that REPLACE leaves out, the worst first."""
         if Outcome.REPLACE not in (self.outcome, self.would_be):
             return ()
@@ -435,11 +430,10 @@ def _plain(c: Condition) -> dict[str, Any]:
 
 # What satisfies a demand: a judge that may replace may also assist.
 _SATISFIED_BY = {
-    Outcome.REPLACE: (Outcome.REPLACE,),
-    Outcome.ASSIST: (Outcome.REPLACE, Outcome.ASSIST),
-    Outcome.DO_NOT_USE: (Outcome.DO_NOT_USE,),
+    "REPLACE": (Outcome.REPLACE,),
+    "ASSIST": (Outcome.REPLACE, Outcome.ASSIST),
+    "DO NOT USE": (Outcome.DO_NOT_USE,),
 }
-_NAMED: Mapping[str, Outcome] = {outcome.value: outcome for outcome in _SATISFIED_BY}
 
 
 def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Outcome:
@@ -457,63 +451,47 @@ def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Out
     return Outcome.CANT_TELL
 
 
-@dataclass(frozen=True)
-class Demand:
-    """An outcome for a metric, of any judge where `judge` is empty; `text` is as it was asked."""
+def unreached(demands: Sequence[str], decisions: Decisions) -> dict[str, str]:
+    """The demands, such as `REPLACE:tone:my-judge`, that no decision satisfies, each with what came
+    out and why: `REPLACE:tone: the outcome is ASSIST. It …`.
 
-    outcome: Outcome
-    metric: str
-    judge: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-    def is_on(self, d: Decision) -> bool:
-        """True for a decision that it asks about."""
-        return d.metric == self.metric and self.judge in ("", d.judge)
-
-
-def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
-    """Raises SetupError with every text that is not a demand or names what was not decided."""
-    found, problems = [], []
-    for text in texts:
-        name, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
-        outcome, metric = _NAMED.get(name), decisions.rubric.find(title) if title else None
-        if outcome is None:
-            message = f"not an outcome{nearest(name, [o.value for o in _SATISFIED_BY])}"
-            allowed = f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
-        elif metric is None:
-            ids = [metric.id for metric in decisions.rubric.metrics]
-            message, allowed = f"not a metric of the run{nearest(title, ids)}", ", ".join(ids)
-        elif not judge and len(decisions.judges) > 1:
-            message = "names no judge, and the best of several may be good by luck"
-            allowed = ", ".join(f"{text}:{one}" for one in decisions.judges)
-        elif judge and judge not in decisions.judges:
-            message = f"not a judge of the run{nearest(judge, [*decisions.judges])}"
-            allowed = ", ".join(decisions.judges)
-        else:
-            found.append(Demand(outcome, metric.id, judge, text))
-            continue
-        problems.append(Problem(message, field="--require", found=text, allowed=allowed))
+    Raises SetupError with every text that is no demand or names what was not decided.
+    """
+    problems = [problem for text in demands if (problem := _problem(text, decisions))]
     if problems:
         raise SetupError(problems)
-    return found
+    missed = {}
+    for text in demands:
+        outcome, metric, judge = _parsed(text, decisions.rubric)
+        asked = [d for d in decisions if d.metric == metric and judge in ("", d.judge)]
+        if not any(d.outcome in _SATISFIED_BY[outcome] and not d.left_out for d in asked):
+            reasons = [f"the outcome is {d.shown}. {d.explained}" for d in asked]
+            missed[text] = f"{text}: {' '.join(reasons) or 'nothing was decided'}"
+    return missed
 
 
-def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
-    """The demands that no decision satisfies."""
-    return [
-        demand
-        for demand in required
-        if not any(
-            demand.is_on(d) and not d.left_out and d.outcome in _SATISFIED_BY[demand.outcome]
-            for d in decisions
-        )
-    ]
+def _parsed(text: str, rubric: Rubric) -> tuple[str, str, str]:
+    """The outcome, metric and judge of a demand; empty where it names none that there is."""
+    outcome, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
+    metric = rubric.find(title) if title else None
+    return outcome if outcome in _SATISFIED_BY else "", metric.id if metric else "", judge
 
 
-def why_unreached(demand: Demand, decisions: Decisions) -> str:
-    """`REPLACE:tone: the outcome is ASSIST. It …`, as it was asked, what came out and why."""
-    said = [f"the outcome is {d.shown}. {d.explained}" for d in decisions if demand.is_on(d)]
-    return f"{demand}: {' '.join(said) or 'nothing was decided'}"
+def _problem(text: str, decisions: Decisions) -> Problem | None:
+    outcome, metric, judge = _parsed(text, decisions.rubric)
+    name, title = (*text.split(":"), "")[:2]
+    allowed = [*decisions.judges]
+    if not outcome:
+        allowed = [f"{demanded}:METRIC" for demanded in _SATISFIED_BY]
+        message = f"not an outcome{nearest(name, [*_SATISFIED_BY])}"
+    elif not metric:
+        allowed = [metric.id for metric in decisions.rubric.metrics]
+        message = f"not a metric of the run{nearest(title, allowed)}"
+    elif not judge and len(allowed) > 1:
+        allowed = [f"{text}:{name}" for name in allowed]
+        message = "names no judge, and the best of several may be good by luck"
+    elif judge and judge not in allowed:
+        message = f"not a judge of the run{nearest(judge, allowed)}"
+    else:
+        return None
+    return Problem(message, field="--require", found=text, allowed=", ".join(allowed))

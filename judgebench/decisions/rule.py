@@ -63,6 +63,24 @@ class ReplaceRule(Strict):
     groups: Share | None = 0.05
     false_alarms: FalseAlarmsRule | None = None
 
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The bound of each kind of condition that is required, in the order of KINDS."""
+        humans, severe, alarms = self.humans, self.severe, self.false_alarms
+        bounds = {
+            **{f"humans_{measure}": -humans.margin for measure in humans.measures},
+            "humans_distance": humans.distance,
+            "controls": 0.0 if self.controls else None,
+            "severe_recall": severe.recall if severe else None,
+            "severe_gap": -severe.margin if severe and severe.margin is not None else None,
+            "false_alarms": -alarms.margin if alarms else None,
+            "failures": self.failures,
+            "groups": None if self.groups is None else -self.groups,
+            "robustness": self.robustness,
+            "planted": self.planted,
+        }
+        return {key: bound for key, bound in bounds.items() if bound is not None}
+
 
 class AssistRule(Strict):
     """The shares that a first-pass filter may send to humans, and miss of the severe answers.
@@ -145,17 +163,18 @@ class DecisionRule(Strict):
         metrics = {name: m for m in rubric.metrics for name in (m.title, m.id)}
         problems = []
         for name, label in self.severe_from.items():
-            where, metric = f"severe_from.{name}", metrics.get(name)
+            metric, found = metrics.get(name), label
             if metric is None:
-                allowed = [m.title for m in rubric.metrics]
                 message, found = "is not a metric of the rubric", name
+                allowed = [m.title for m in rubric.metrics]
             elif metric.kind == "nominal":
-                message, found, allowed = "is nominal: its labels have no severity", label, []
-            elif label not in (texts := metric.label_texts[1:]):
-                message, found, allowed = "is not a label that can count as severe", label, [*texts]
+                message, allowed = "is nominal: its labels have no severity", []
             else:
-                continue
-            problems.append(Problem(message, file, None, where, found, ", ".join(allowed)))
+                message = "is not a label that can count as severe"
+                allowed = [*metric.label_texts[1:]]
+            if found not in allowed:
+                field = f"severe_from.{name}"
+                problems.append(Problem(message, file, None, field, found, ", ".join(allowed)))
         if problems:
             raise SetupError(problems)
 

@@ -19,6 +19,7 @@ from judgebench.decisions.held import Held, Measured, Obstacle
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.result import (
     Condition,
+    Conditions,
     Decision,
     Decisions,
     InCamp,
@@ -41,7 +42,7 @@ from judgebench.decisions.words import (
     without_groups,
 )
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Kind
+from judgebench.records import SEVERAL, Kind
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray
@@ -103,20 +104,16 @@ def _now(counts: StudyCounts, reason: str = "") -> MoreData:
 
 def _unsettled(counts: StudyCounts, rule: DecisionRule, share: float) -> str:
     """Say what to do where even the most data that is simulated leaves too many studies open."""
-    answers = counts.total_asked
-    if answers < _FEW:
-        said = counted(answers, "answer")
-        return f"label more and decide again: from {said}, nobody can say how many it takes"
-    reach = "just under" if percent(share) == percent(rule.plan.chance) else "only"
+    if (n := counts.total_asked) < _FEW:
+        few = counted(n, "answer")
+        return f"label more and decide again: from {few}, nobody can say how many it takes"
     studies = (
-        f"with {rule.plan.most} times as much data {reach} {percent(share)} of simulated studies "
+        f"with {rule.plan.most} times as much data only {percent(share)} of simulated studies "
         "reach a decision"
     )
     if share > 0.5:
         return f"label many more, or improve the judge: {studies}"
-    agree = counts.annotator_pairs.sum() == counts.pairs.sum()  # on everything
-    people = "" if agree else " or the agreement of the annotators"
-    return f"improve the judge{people}: labels alone may not settle it, because even {studies}"
+    return f"improve the judge: labels alone may not settle it, because even {studies}"
 
 
 def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:
@@ -164,7 +161,8 @@ def decide(
     stress: Results | None = None,
     looks: Sequence[float] = (),
 ) -> Decisions:
-    """Every decision with its conditions, triage, the alternative test.
+    """Every decision with its conditions and triage; what only a report shows is computed when it
+    is shown.
 
     `stress` are the rows of a stress test of the same judges. `looks` are the shares of the planned
     items at each look so far, this one last; none: this is the end. Raises SetupError where the
@@ -172,15 +170,14 @@ def decide(
     """
     rule.check(study.rubric)
     _check_names(study, rule)
-    tried = rule.candidates or max(
-        1, len(study.real_judges)
-    )  # of so many the best must not be good by luck
+    # Of so many the best must not be good by luck.
+    tried = rule.candidates or max(1, len(study.real_judges))
     tried *= len(study.rubric.metrics) if rule.family else 1
     rule = rule.model_copy(update={"level": 1 - (1 - rule.level) / tried})
     final, rule = rule, _at_look(rule, looks)
     kind = rule.replace.humans.bar
     truths = {m: _settled(humans, kind) for m, humans in study.humans.items()}
-    curves = tuple(triage_curves(study, rule, truths.__getitem__))
+    curves = tuple(triage_curves(study, rule, truths))
     made = tuple(decisions(study, final, curves, stress, rule.level))
     return Decisions(
         study.name, study.rubric, rule, made, curves,
@@ -247,7 +244,7 @@ def decisions(
             about = (judge.name, metric.id, rule)
             stressed = tuple(stress_conditions(stress, *about))
             measured = bar.measure(judge, stressed)
-            assist: tuple[Condition, ...] = ()
+            assist: Conditions = ()
             if metric.kind == "ordinal" and not metric.several:
                 assist = assist_conditions(curves, *about, measured.no_filter)
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
@@ -286,14 +283,21 @@ def _decided(
     elif outcome is Outcome.ASSIST and not measured.counts.pairs.any():
         decision = replace(decision, advice=OF_ONE)
     elif outcome is Outcome.CANT_TELL:
-        # Items with human labels on which the judge was not asked need no more of these.
-        waiting = int((~bar.study.asked(judge, bar.metric)[bar.rows]).sum())
-        plan = partial(_plan, measured, measured.counts, rule, bar.metric.of, waiting)
-        decision = replace(decision, plan=plan)
+        plan = partial(_plan, measured, measured.counts, rule, bar.metric.of)
+        decision = replace(decision, plan=plan, advice=_of_waiting(bar, judge))
     if decision.left_out:
         decision = replace(decision, reason=f"{reason} {without_groups(decision.left_out)}")
     missing = undeclared(bar.study, bar.humans.metric, outcome, measured.part)
     return _until_declared(decision, missing, measured.counts) if missing else decision
+
+
+def _of_waiting(bar: Held, judge: JudgeVerdicts) -> str:
+    """Say that items with human labels wait for the judge: they need no more of these."""
+    study, metric = bar.study, bar.metric
+    waits = study.owed(judge, metric) & ~study.asked(judge, metric)
+    n = int(waits[bar.rows].sum())
+    others = f"{n:,} other {SEVERAL[metric.of]}"
+    return f"Have the judge label the {others} that have human labels." if n else ""
 
 
 def _stopped(unclear: Decision, why: Obstacle, measured: Measured) -> Decision:
@@ -334,9 +338,7 @@ def _until_declared(d: Decision, missing: Sequence[Declaration], counts: StudyCo
     )  # fmt: skip
 
 
-def _plan(
-    measured: Measured, counts: StudyCounts, rule: DecisionRule, kind: Kind, waiting: int
-) -> MoreData:
+def _plan(measured: Measured, counts: StudyCounts, rule: DecisionRule, kind: Kind) -> MoreData:
     """The further data that would settle it: of adjudicated labels first those of what is at
     hand."""
     if measured.gold and (left := measured.gold.of - measured.gold.known):
@@ -347,4 +349,4 @@ def _plan(
         )  # fmt: skip
     else:
         plan = more_data(counts, rule, measured.conditions)
-    return replace(plan, of=kind, waiting=waiting)
+    return replace(plan, of=kind)

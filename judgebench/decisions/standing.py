@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.decisions.conditions import NO_SEVERE_PAIR
 from judgebench.decisions.result import (
-    AT_SEVERE,
-    NO_FILTER,
     Condition,
     Decision,
     Decisions,
@@ -19,13 +17,14 @@ from judgebench.decisions.result import (
     Outcome,
     Shares,
     State,
+    TriageCurve,
 )
 from judgebench.decisions.triage import SEVERITY
 from judgebench.decisions.words import threshold_text
 from judgebench.records import SEVERAL
 from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
-from judgebench.rubric import Metric
+from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice
 from judgebench.words import about, listed, percent
 
@@ -126,11 +125,6 @@ def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
 
 def _label_more(more: MoreData) -> str:
     """Say how much more data would make a decision clear, and how surely, or why nobody knows."""
-    if more.waiting:
-        left = (more.items or 0) - more.waiting
-        then = f", then label about {about(left)} more" if left > 0 else ""
-        others = f"{more.waiting:,} other {SEVERAL[more.of]}"
-        return f"Have the judge label the {others} that have human labels{then}."
     if more.items is None:
         if more.reason.endswith(NO_SEVERE_PAIR):
             return "Have severe answers labelled: none of those with human labels is severe."
@@ -152,25 +146,27 @@ def _label_more(more: MoreData) -> str:
 
 def _as_filter(decisions: Decisions, d: Decision) -> str:
     """Say which answers people read, how many these are and what is missed."""
-    expected = {c.key: percent(c.estimate.value) for c in d.assist}
     which = "the answers that it labels severe"
-    if not any(AT_SEVERE in c.title for c in d.assist):
-        same = (c for c in decisions.curves if (c.judge, c.metric) == (d.judge, d.metric))
-        metric = next(m for m in decisions.rubric.metrics if m.id == d.metric)
-        which = next((_above(c.signal, c.choice, metric) for c in same if c.choice), which)
-    sent, missed = expected.get("sent", ""), expected.get("missed", "")
+    for curve in decisions.curves:
+        if (curve.judge, curve.metric) == (d.judge, d.metric) and curve.choice:
+            which = _sent(curve, curve.choice, decisions.rubric)
+    expected = {c.key: percent(c.estimate.value) for c in d.assist}
     return (
-        f"Use it as a filter: people read {which}, about {sent} of new answers, and about {missed} "
-        "of the severe ones are missed."
+        f"Use it as a filter: people read {which}, about {expected.get('sent')} of new answers, "
+        f"and about {expected.get('missed')} of the severe ones are missed."
     )
 
 
-def _above(signal: str, choice: Choice, metric: Metric) -> str:
-    if signal == SEVERITY:
-        by_text = zip(metric.label_texts, metric.severities, strict=True)
-        sent = [repr(text) for text, severity in by_text if severity >= choice.threshold]
-        return f"the answers that it labels {' or '.join(sent)}"
-    return f"the answers whose {signal} is at least {threshold_text(choice.threshold)}"
+def _sent(curve: TriageCurve, choice: Choice, rubric: Rubric) -> str:
+    """Name the answers at or above the threshold: a severity says nothing to who reads labels."""
+    if choice.fixed:
+        return "the answers that it labels severe"
+    if curve.signal != SEVERITY:
+        return f"the answers whose {curve.signal} is at least {threshold_text(choice.threshold)}"
+    metric = next(m for m in rubric.metrics if m.id == curve.metric)
+    by_text = zip(metric.label_texts, metric.severities, strict=True)
+    labels = [repr(text) for text, severity in by_text if severity >= choice.threshold]
+    return f"the answers that it labels {' or '.join(labels)}"
 
 
 def _improve(d: Decision, shares: Shares) -> str:
@@ -185,12 +181,6 @@ def _improve(d: Decision, shares: Shares) -> str:
             f"{_CHANGE}; the baseline {shares.baseline.judge}, which never reads an answer, is "
             f"right on {percent(baseline)}."
         )
-    for c in d.assist:
-        if c.key == "sent" and c.missing != NO_FILTER and c.estimate.value is not None:
-            sent = percent(c.estimate.value)
-            return f"{_CHANGE}; as a filter it would send about {sent} of new answers to people."
-    if any(c.state is State.UNCLEAR for c in d.assist) and not any(map(_fails, d.assist)):
-        return f"{_CHANGE}; these labels leave open whether it can be a filter."
     return f"{_CHANGE}."
 
 

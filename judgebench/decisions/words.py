@@ -54,6 +54,9 @@ _BARS: Mapping[BarKind, str] = {
 }
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
+_AS_OFTEN = "as often as"
+_TOO_FEW = "there is too little data to tell whether the judge"
+_GOOD_BUT_FEW = "the judge looks good enough, but there is too little data to be sure that it"
 _SHARED = "Errors shared with annotators would not show."
 
 
@@ -130,11 +133,7 @@ def rule_in_words(path: Path, rubric: str) -> str:
 
 def rule_sentences(rule: DecisionRule) -> list[str]:
     """The requirements of each outcome, one sentence each."""
-    required = (
-        filled(KINDS[key].met if key == "controls" else KINDS[key].open, _requirement(key, bound))
-        for key, bound in _bounds(rule).items()
-        if bound is not None
-    )
+    required = [_requirement(key, bound) for key, bound in rule.replace.bounds.items()]
     severe = (f"Severe on {m} means {label} or worse." for m, label in rule.severe_from.items())
     return [
         f"REPLACE requires that the judge {'; '.join(required)}.",
@@ -153,26 +152,11 @@ def rule_sentences(rule: DecisionRule) -> list[str]:
     ]
 
 
-def _bounds(rule: DecisionRule) -> dict[str, float | None]:
-    """The bound of each kind of condition that REPLACE requires; None where it is not required."""
-    required = rule.replace
-    humans, severe, alarms = required.humans, required.severe, required.false_alarms
-    return {
-        **{f"humans_{measure}": -humans.margin for measure in humans.measures},
-        "humans_distance": humans.distance,
-        "controls": 0.0 if required.controls else None,
-        "severe_recall": severe.recall if severe else None,
-        "severe_gap": -severe.margin if severe and severe.margin is not None else None,
-        "failures": required.failures,
-        "false_alarms": -alarms.margin if alarms else None,
-        "groups": None if required.groups is None else -required.groups,
-        "robustness": required.robustness,
-        "planted": required.planted,
-    }
-
-
-def _requirement(key: str, bound: float) -> Condition:
-    return Condition(key, "", State.UNCLEAR, Estimate(None, reason=""), bound, True)
+def _requirement(key: str, bound: float) -> str:
+    """`misses severe answers at most 5 points more often than an annotator`."""
+    kind, no_number = KINDS[key], Estimate(None, reason="")
+    required = Condition(key, "", State.UNCLEAR, no_number, bound, True)
+    return filled(kind.met if key == "controls" else kind.open, required)
 
 
 def outcomes_sentence() -> str:
@@ -245,45 +229,37 @@ def _failures(conditions: Sequence[Condition]) -> list[str]:
 
 def filled(words: str, c: Condition) -> str:
     """The words with the numbers of the condition in the place of their fields."""
-    value, within = c.estimate.value or 0.0, round(-100 * c.bound)
-    no_less, no_more = (
-        f"at most {counted(within, 'point')} {less} often than" if within > 0 else "as often as"
-        for less in ("less", "more")
-    )
-    found_less, found_more = (
-        f"{counted(round(abs(100 * value)), 'point')} {less if value < 0 else more} often than"
-        if abs(100 * value) >= 1 else "as often as"
-        for less, more in (("less", "more"), ("more", "less"))
-    )  # fmt: skip
-    count = round(value * c.estimate.n)
+    value, n, within = c.estimate.value or 0.0, c.estimate.n, round(-100 * c.bound)
+    less, more = ("less", "more") if value < 0 else ("more", "less")
+    points, count = counted(round(abs(100 * value)), "point"), round(value * n)
+    allowed = f"at most {counted(within, 'point')} {{}} often than" if within > 0 else _AS_OFTEN
+    differs = f"{points} {{}} often than" if abs(100 * value) >= 1 else _AS_OFTEN
     return words.format(
-        only=f"only {count}" if count else "none", value=value, n=c.estimate.n, count=count,
-        bound=c.bound, rival=c.rival, points=counted(round(abs(100 * value)), "point"),
-        share=percent(value), rest=percent(1 - value), most=percent(c.bound), no_less=no_less,
-        no_more=no_more, found_less=found_less, found_more=found_more,
+        only=f"only {count}" if count else "none", value=value, n=n, count=count, bound=c.bound,
+        rival=c.rival, points=points, share=percent(value), rest=percent(1 - value),
+        most=percent(c.bound), no_less=allowed.format("less"), no_more=allowed.format("more"),
+        found_less=differs.format(less), found_more=differs.format(more),
     )  # fmt: skip
 
 
 def _uncertainty(conditions: Sequence[Condition]) -> str:
     """A sentence on the requirements that the data leave open, and why."""
     known = [c for c in conditions if c.estimate.value is not None]
+    weakest: dict[tuple[str, str], Condition] = {}
+    for c in known:
+        key = KINDS[c.key].open.removesuffix(BALANCED), c.rival
+        weakest[key] = min(weakest.get(key, c), c, key=lambda c: c.bound)
+    clauses = [filled(KINDS[c.key].open, c) for c in weakest.values()]
     parts = []
-    if known:
-        alike: dict[tuple[str, str], list[Condition]] = {}
-        for c in known:
-            alike.setdefault((KINDS[c.key].open.removesuffix(BALANCED), c.rival), []).append(c)
-        weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
-        said = [filled(KINDS[c.key].open, c) for c in weakest]
-        clauses, more = _clauses(said), len(said) - _MOST_OPEN + 1
-        if more > 1:
-            clauses = f"{_clauses(said[:-more])}; {more} other requirements are open, too"
-        few = "there is too little data to tell whether the judge"
-        if all(map(_looks_met, known)):
-            few = "the judge looks good enough, but there is too little data to be sure that it"
-        parts.append(f"{few} {clauses}")
-    parts += dict.fromkeys(
-        c.estimate.reason.rstrip(". ") for c in conditions if c.estimate.value is None
-    )
+    if clauses:
+        more = f"{len(clauses) - _MOST_OPEN + 1} other requirements are open, too"
+        what = _clauses(clauses)
+        if len(clauses) > _MOST_OPEN:
+            what = f"{_clauses(clauses[: _MOST_OPEN - 1])}; {more}"
+        good = all(map(_looks_met, known))
+        parts.append(f"{_GOOD_BUT_FEW if good else _TOO_FEW} {what}")
+    undefined = (c.estimate.reason for c in conditions if c.estimate.value is None)
+    parts += dict.fromkeys(reason.rstrip(". ") for reason in undefined)
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
@@ -301,12 +277,11 @@ def _looks_met(c: Condition) -> bool:
 
 def camps_sentence(camps: Sequence[InCamp]) -> str:
     """A sentence: no single bar exists, who is in which camp, and what each would decide."""
-    count = {2: "two", 3: "three"}[len(camps)]
     who = "; ".join(listed(camp.names) for camp in camps)
     each = "; ".join(f"by {listed(camp.names)} alone, {camp.outcome.value}" for camp in camps)
     return (
-        f"The annotators form {count} subgroups that agree within and differ across ({who}), so "
-        f"that no single bar exists. Decided {each}"
+        f"The annotators form {len(camps)} subgroups that agree within and differ across ({who}), "
+        f"so that no single bar exists. Decided {each}"
     )
 
 

@@ -194,7 +194,7 @@ class Humans:
         found = self._once("camps", lambda: camps(*self._labels))
         return tuple(tuple(self.makers[a] for a in camp) for camp in found)
 
-    def copy(self, independent: Collection[str] = ()) -> Copy | None:
+    def copied_pair(self, independent: Collection[str] = ()) -> Copy | None:
         """The makers, by column, of whom one may be copied; None without any, and of places in a
         list. Of the `independent`, equal labels are no sign of a copy."""
         if self.has_places:

@@ -24,7 +24,7 @@ from judgebench.decisions.result import (
 )
 from judgebench.decisions.words import threshold_text
 from judgebench.records import Estimate
-from judgebench.results.part import Drawing, Intervals
+from judgebench.results.part import Drawing
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Table
 from judgebench.results.write import part_csv, write_report
@@ -147,11 +147,6 @@ def test_every_number_stands_in_a_table() -> None:
         *(e for choice in choices for e in (choice.expected_sent, choice.expected_missed)),
     ]
     assert not [estimate for estimate in expected if estimate not in shown]
-    more = tables(DECIDED)["decide_more_data"].rows
-    assert len(more) == sum(d.more is not None for d in DECIDED.decisions) > 0
-    assert {tuple(cell.text for cell in row[2:]) for row in more if row[2].text != DASH} == {
-        ("97", "120", "61", "75", "360", "14", "84 %")
-    }
     passes = DECIDED.context.rows.select("alternative_test", "passes")
     for row, test in zip(tables(DECIDED)["alternative_test"].rows, passes, strict=True):
         assert row[0].text == test.judge
@@ -246,28 +241,6 @@ def test_the_plot_of_all_outcomes_shows_what_its_legend_names() -> None:
     assert set(drawn) <= legend
     faces = {label: kind[0].get_markerfacecolor() for label, kind in drawn.items()}
     assert len(set(faces.values())) == len(faces)
-
-
-def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
-    figures = [f for block in DECIDED.part.blocks for f in block.figures]
-    found = {f.key: f for f in figures if isinstance(f, Intervals)}
-    assert {"condition_humans_accuracy", "condition_failures", "condition_missed"} <= set(found)
-    humans = found["condition_humans_accuracy"]
-    assert humans.bounds == {"required: ≥ −0.050": -0.05}
-    lanes = {(line, lane.name): lane.estimate for line, lanes in humans.lines for lane in lanes}
-    for d in DECIDED.decisions:
-        for _, c in conditions(d):
-            if c.key == "humans_accuracy":
-                assert lanes[DECIDED.titles[d.metric], d.judge] == c.estimate
-
-
-def test_the_figure_of_the_groups_names_none_of_them() -> None:
-    gap = Estimate(-0.2, -0.3, -0.1, "t", 40)
-    lowest = Condition("groups", "t", State.NOT_MET, gap, -0.05, True, rival="x")
-    decision = replace(DECIDED.decisions[0], replace=(), groups=(lowest,), assist=())
-    part = replace(DECIDED, decisions=(decision,)).part
-    (title,) = [f.title for b in part.blocks for f in b.figures if f.key == "condition_groups"]
-    assert "the group of answers on which it is lowest" in title
 
 
 # --- formats -------------------------------------------------------------------------------------

@@ -23,16 +23,6 @@ def test_a_good_judge_on_few_items_needs_more_and_then_replaces() -> None:
     assert decided(humans, true).outcome is Outcome.REPLACE
 
 
-def test_annotators_who_agree_on_everything_are_not_to_agree_more() -> None:
-    def reason(humans: dict[str, str]) -> str:
-        rule = DecisionRule(plan=PlanRule(chance=0.999, most=2))
-        more = decided(humans, noisy(TRUE, 0.06, 5), rule=rule).more
-        return more.reason
-
-    assert reason(dict.fromkeys(HUMANS, TRUE)).startswith("improve the judge: labels alone")
-    assert "the agreement of the annotators" in reason(HUMANS)
-
-
 def test_a_bad_judge_on_few_items_is_planned_towards_dont() -> None:
     true = ("aaaaaabbbc" * 3)[:24]
     humans = {f"h{i}": noisy(true, 0.05, i) for i in range(3)}
