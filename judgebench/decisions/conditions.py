@@ -384,12 +384,13 @@ def assist_conditions(
 ) -> Conditions:
     """The shares of new answers that the recommended threshold is expected to send and to miss.
 
-    Of several signals the first counts, so that no signal is picked for its luck. Empty where
-    the judge has no curve on this metric; nothing is known where there is a reason `why_none`.
+    Empty where the judge has no curve on this metric; nothing is known where there is a reason
+    `why_none`.
     """
-    if not (mine := [c for c in curves if (c.judge, c.metric) == (judge, metric)]):
+    required, about = rule.assist, (judge, metric)
+    curve = next((c for c in curves if (c.judge, c.metric) == about), None)
+    if curve is None:
         return ()
-    curve, required = mine[0], rule.assist
     if curve.choice is None or why_none:
         none = Estimate(None, n=curve.n, reason=why_none or curve.reason)
         title = "no threshold can be recommended"
