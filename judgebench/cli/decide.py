@@ -41,13 +41,12 @@ def decide(
     Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
     """
     import judgebench as jb
-    from judgebench.decisions.result import demands, unreached, why_unreached
+    from judgebench.decisions.result import unreached
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule)
-    asked = demands(require, decisions)
-    missed = unreached(asked, decisions)
-    beside = {"not_reached": [str(demand) for demand in missed]} if asked else {}
+    missed = unreached(require, decisions)
+    beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)
     if not output.json:
         hint = (
@@ -59,4 +58,4 @@ def decide(
     if certified and not output.json:
         command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
         output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)
-    exit_unmet(output, "not reached", [why_unreached(demand, decisions) for demand in missed])
+    exit_unmet(output, "not reached", [*missed.values()])

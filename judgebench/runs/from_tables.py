@@ -260,5 +260,6 @@ def study_from(
         return study(given, verdicts, truth=truth, columns=columns)
     settled = {"verdicts": verdicts, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
-    raise_any([Problem(message, field=key) for key, value in settled.items() if value is not None])
+    if settled_keys := [key for key, value in settled.items() if value is not None]:
+        raise SetupError([Problem(message, field=key) for key in settled_keys])
     return given

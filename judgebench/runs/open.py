@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.judges.recorded import (
     AsJudges,
     annotators_as_judges,
@@ -58,16 +58,19 @@ def open_folder(
         for name, about in manifest["judges"].items()
         if about["kind"] in JUDGE_KINDS
     ]
-    _check_names(as_judges, judges)
-    humans = annotators_as_judges(as_judges, rubric, answers, labels)
-    people = [judge.name for judge in humans]
-    _check_names(people, judges)
-    others = truth_of_others(truth, people, labels)
-    study = study_of(rubric, answers, labels, others, level)
-    lacking = (f"{said}." for said in lacking_labels(humans))
+    people: list[JudgeVerdicts] = []
+    lacking: list[str] = []
+    if as_judges:
+        _check_names(as_judges, judges)
+        people = annotators_as_judges(as_judges, rubric, answers, labels)
+        names = [judge.name for judge in people]
+        _check_names(names, judges)
+        truth = truth_of_others(truth, names, labels)
+        lacking = [f"{message}." for message in lacking_labels(people)]
+    study = study_of(rubric, answers, labels, truth, level)
     notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
     return replace(
-        study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
+        study, name=str(manifest["name"]), judges=(*people, *judges), notes=notes,
         run=_run_in_words(manifest),
         unfinished=() if manifest.get("state", "finished") == "finished" else (_UNFINISHED,),
         changed=tuple(manifest.get("changed", {}).values()),
@@ -75,9 +78,9 @@ def open_folder(
 
 
 def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:
-    names = sorted({judge.name for judge in judges}.intersection(as_judges))
     message = "is the name of a judge too"
-    raise_any([Problem(message, field="as_judges", found=name) for name in names])
+    if names := sorted({judge.name for judge in judges}.intersection(as_judges)):
+        raise SetupError([Problem(message, field="as_judges", found=name) for name in names])
 
 
 def _run_in_words(manifest: Mapping[str, Any]) -> str:
@@ -90,9 +93,10 @@ def _run_in_words(manifest: Mapping[str, Any]) -> str:
 def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
     """A caveat for each judge that runs a model shipped for trying things out, which is known by
     the sum of its weights, however it was run."""
-    shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
     for judge in judges:
-        if weights := shipped.get(backend_fact(judge.about, "sha256")):
+        if not (sha256 := backend_fact(judge.about, "sha256")):
+            continue
+        for weights in (weights for weights in WEIGHTS.values() if weights.sha256 == sha256):
             yield (
                 f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
                 "verdicts carry no clinical weight and are no measure of other models."
@@ -139,13 +143,13 @@ def open_run(
     found = RunFolder.existing(Path(folder))
     try:
         settings = settings_of(found.manifest())
-        config = truth_config({} if truth is None else truth, settings.truth)
+        config = settings.truth if truth is None else truth_config(truth, settings.truth)
         opened = with_features(open_folder(found, config, settings.report.level, as_judges), found)
     except SetupError as error:
         raise SetupError([found.repairable(p) for p in error.problems]) from None
     known = found.manifest()["judges"]
     people = [judge for judge in opened.judges if judge.name not in known]
-    if said := (*opened.gaps, *lacking_labels(people)):
+    if said := (*opened.gaps, *(lacking_labels(people) if people else ())):
         warnings.warn("\n".join(said), stacklevel=2)
     return opened
 

@@ -111,13 +111,13 @@ def test_what_learns_is_taught_what_was_settled() -> None:
 
 def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     labels = with_settled(people())
-    said = jb.decide(study(labels)).compared
+    said = jb.decide(study(labels)).context.compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
     assert (
         "Adjudicated labels, on 4 items, are not among them without --adjudicated, but decide."
         in said
     )
-    said = jb.decide(study(labels, adjudicated=True)).compared
+    said = jb.decide(study(labels, adjudicated=True)).context.compared
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
 
 
