@@ -6,9 +6,11 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import gc
+import shlex
 import sys
 import warnings
 from contextlib import suppress
+from contextvars import copy_context
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +49,7 @@ from judgebench.cli.show import (
 )
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
 from judgebench.features import wings
+from judgebench.results.provenance import COMMAND
 from judgebench.shipped import shipped_folder
 
 _ORDER = (  # of the labels in docs/tables, from the least to the most severe
@@ -307,11 +310,12 @@ def main() -> None:
     warnings.simplefilter("once", UserWarning)
     gc.set_threshold(_GARBAGE)
     with guarded_streams():
-        raise SystemExit(_exit_code())
+        raise SystemExit(copy_context().run(_exit_code))
 
 
 def _exit_code() -> int | str | None:
     """Run the command, and print the error that ended it."""
+    COMMAND.set(shlex.join(["judgebench", *sys.argv[1:]]))
     try:
         try:
             _command()()

@@ -40,7 +40,7 @@ from judgebench.words import counted, listed, percent
 def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     """Show who was compared, a line for each judge and metric, then how to read these."""
     special = (bar for bar in decisions.bars if ";" in bar or not bar.startswith("Bar"))
-    severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
+    severe = _severe(decisions)
     lines = tuple(standings(decisions))
     yield Block(text=(decisions.compared, *special))
     ask = "--blind yes|no, in Python truth={'blind': 'yes'}"
@@ -49,8 +49,24 @@ def screen_blocks(decisions: Decisions) -> Iterator[Block]:
     gold = any(KINDS[c.key].about == "gold" for d in decisions for c in d.replace)
     drawn = decisions.study.drawn.in_words() if decisions.study else ""
     weighed = f"{drawn} The shares count each answer once." if drawn else ""
-    said = filter(None, (_SHARES, _BY_GOLD if gold else "", weighed, severe, blind))
+    change = f"{severe}; {_CHANGE_SEVERE}." if severe else ""
+    said = filter(None, (_SHARES, _BY_GOLD if gold else "", weighed, change, blind))
     yield Block(text=tuple(said), standings=lines)
+
+
+def _severe(decisions: Decisions) -> str:
+    """Say which labels count as severe, and of which of two annotators' labels they are."""
+    severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
+    study = decisions.study
+    pairs = [h for h in study.humans.values() if len(h.makers) == 2] if study else []
+    of_two = any(h.config.ties_of(h.metric) == "upper" for h in pairs)
+    return f"{severe}{_MORE_SEVERE if severe and of_two else ''}"
+
+
+def _terms(decisions: Decisions) -> Iterator[str]:
+    if severe := _severe(decisions):
+        yield f"{severe}."
+    yield _BASELINE
 
 
 def _outcome_cell(d: Decision) -> Cell:
@@ -67,6 +83,9 @@ _SHARES = (
     "out. Points: how often judge and annotator agree with the label of the other annotators, in "
     "percentage points."
 )
+_CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
+_MORE_SEVERE = "; of two annotators' labels the more severe counts"
+_BASELINE = "Baseline: a rule that sees no answer, such as always giving the most common label."
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _MOST_LANES = 12  # in a band of a figure
 _YES_OR_NO = {1.0: "yes", 0.0: "no"}
@@ -97,6 +116,7 @@ def decisions_part(decisions: Decisions) -> Part:
         "decisions", title, decisions.results, blocks, decisions.notes, (), screen,
         urgent=(*decisions.collapsed, *_mostly_severe(decisions)), own_file=True,
         headline=decisions.headline, answer=answer(decisions),
+        terms=tuple(_terms(decisions)) if decisions.decisions else (),
     )  # fmt: skip
 
 

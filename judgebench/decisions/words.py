@@ -121,7 +121,7 @@ def outcomes_sentence() -> str:
 
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
-    """Say which labels count as severe, and what changes it; empty where no label does."""
+    """Say which labels count as severe, without a full stop; empty where no label does."""
     found: dict[str, list[str]] = {}
     for metric in metrics:
         if (first := rule.severe_index(metric)) is not None:
@@ -131,8 +131,7 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
     if len(found) > _MOST_LABELS and not rule.severe_from:
         said = "the last label of each metric"
-    changed = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
-    return f"Severe: {said}; {changed}." if found else ""
+    return f"Severe: {said}" if found else ""
 
 
 def reason_for(

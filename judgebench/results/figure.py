@@ -1,18 +1,15 @@
-"""Figures: how heat maps and intervals are drawn, and what all figures share.
+"""Figures for papers and slides: how intervals are drawn, and what all figures share.
 
-Each is drawn once, as SVG for the page; PNG and PDF are saved of the same drawing where they are
-asked for. Colours are told apart with every common kind of
-colour blindness, and each is doubled by a shape, a place or a printed number.
+Colours are told apart with every common kind of colour blindness, and each is doubled by a shape, a
+place or a printed number.
 """
 
 from __future__ import annotations
 
 import io
 import re
-import unicodedata
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
 from typing import Any
@@ -21,22 +18,12 @@ import numpy as np
 
 from judgebench.errors import MissingExtra
 from judgebench.records import Estimate
-from judgebench.results.part import (
-    Drawing,
-    Figure,
-    HeatMap,
-    Intervals,
-    Lane,
-    Scale,
-    Standing,
-    margin_words,
-)
+from judgebench.results.part import Figure, Intervals, Lane, Standing, margin_words
 from judgebench.results.strip import stacked
 from judgebench.results.tables import DASH
 from judgebench.words import percent, wrapped
 
-PAGE = ("svg",)
-EVERY_FORMAT = ("svg", "png", "pdf")  # for a page, to look at, for a paper
+FORMATS = ("svg", "png", "pdf")  # for a page, to look at, for a paper
 _STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
@@ -66,68 +53,25 @@ _NARROW = 3.9  # inches of axes, before room is made for names: those of a colum
 _IN_COLUMN = 7.2  # points
 _UNDER = {"loc": "upper left", "bbox_to_anchor": (0, -0.2)}  # the legend of axes beside others
 _OUTCOMES = {"good": "#1a7f4b", "fair": "#0b5cad", "bad": "#b3261e", "unclear": "#333333"}
-# All grow evenly darker to the dark end, so that steps are told apart without colours too. The
-# controls stay pale: they are there to compare with.
-_MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
+# Families that have letters which the usual font lacks, such as Chinese ones.
+_OTHER_SCRIPTS = (
+    "Noto Sans", "WenQuanYi", "Droid Sans Fallback", "Arial Unicode", "Microsoft YaHei", "PingFang",
+)  # fmt: skip
 _New = Callable[[float, float], Any]
-_KINDS: Mapping[str, str] = {"judge": "Judge", "control": "baseline", "human": "humans"}
 
 
-def drawn(figures: Iterable[Figure], formats: Sequence[str] = PAGE) -> dict[str, dict[str, bytes]]:
+def drawn(figures: Iterable[Figure]) -> dict[str, dict[str, bytes]]:
     """File name without its ending -> format -> content, for each figure. Raises MissingExtra
     without matplotlib."""
-    found: dict[str, dict[str, bytes]] = {}
+    files: dict[str, dict[str, bytes]] = {}
     for figure in figures:
         name = slug(figure.key)
-        if name in found:
-            name = f"{name}-{len(found) + 1}"
-        if isinstance(figure, Drawing):
-            found[name] = save_figure(figure.draw, formats)
-        elif isinstance(figure, HeatMap):
-            found[name] = save_figure(partial(draw_heat_map, figure), formats)
-        else:
-            found[name] = save_figure(partial(draw_intervals, figure), formats)
-    return found
-
-
-def draw_heat_map(heat: HeatMap) -> Any:
-    """The estimates of a table as coloured cells: judges in colour, controls in grey."""
-    table, places = heat.table, [j for j, kind in enumerate(heat.kinds) if kind]
-    kinds = [heat.kinds[j] for j in places]
-    grid = [[row[j].estimate or Estimate(None) for j in places] for row in table.rows]
-    figure = new_figure(2.6 + 1.12 * len(places), 1.7 + 0.5 * len(grid))
-    axes = figure.subplots()
-    values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
-    most = np.nanmax(np.abs(values), initial=0.1) if heat.scale == "signed" else 1.0
-    is_control = np.broadcast_to(np.array(kinds) == "control", values.shape)
-    ends = (-most, most) if heat.scale == "signed" else (0.0, 1.15)
-    grounds = np.ones((*values.shape, 4))  # undefined cells are so pale that black is read on them
-    for colours, (low, high), left_out in (
-        (_MAPS[heat.scale], ends, is_control),
-        ("Greys", (-0.15 * most, 2.4 * most), ~is_control),
-    ):
-        seen = np.abs(values) if heat.scale == "signed" and colours == "Greys" else values
-        shown = np.ma.masked_where(left_out | np.isnan(values), seen)
-        image = axes.imshow(shown, cmap=colours, vmin=low, vmax=high, aspect="auto")
-        grounds[~shown.mask] = image.to_rgba(shown)[~shown.mask]
-    axes.set_facecolor("#eeeeee")
-    for i, row in enumerate(grid):
-        for j, estimate in enumerate(row):
-            _number_in_cell(axes, i, j, estimate, ink_on(grounds[i, j]))
-    for edge in range(1, len(kinds)):
-        if kinds[edge] != kinds[edge - 1]:
-            axes.axvline(edge - 0.5, color="white", linewidth=4)
-    measured = [j for j, kind in enumerate(kinds) if kind != "human"]
-    rows = [
-        _row_name([cell.value for cell in cells[: table.stubs]], [row[j] for j in measured])
-        for cells, row in zip(table.rows, grid, strict=True)
-    ]
-    across = ", ".join(words for kind, words in _KINDS.items() if kind in kinds)
-    down = ", ".join(table.columns[: table.stubs])
-    grid_ticks(axes, [table.columns[j] for j in places], rows, (across, down))
-    title = heat.title + _undefined(". ", (e for row in grid for e in row))
-    axes.set_title(wrapped(title, max(30, 15 * len(places))), loc="left", fontsize=10)
-    return figure
+        if name in files:
+            name = f"{name}-{len(files) + 1}"
+        files[name] = save_figure(
+            partial(draw_intervals, figure) if isinstance(figure, Intervals) else figure.draw
+        )
+    return files
 
 
 def _undefined(after: str, estimates: Iterable[Estimate]) -> str:
@@ -315,54 +259,34 @@ def whisker(e: Estimate) -> list[list[float]] | None:
     return [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
 
 
-def described(figure: Figure) -> str:
-    """The text in place of a figure for those who cannot see it."""
-    if isinstance(figure, Intervals):
-        said = [
-            f"{line}: {', '.join(f'{x.name} {figure.shown(x)}' for x in lanes)}"
-            for line, lanes in figure.lines
-        ]
-        return f"{figure.title}. {'; '.join(said)}."
-    return f"{figure.title}. The numbers stand in the tables of this section."
-
-
 # --- what all figures share -----------------------------------------------------------------------
 
 
-def save_figure(draw: Callable[[], Any], formats: Sequence[str] = PAGE) -> dict[str, bytes]:
-    """The figure that `draw` makes, drawn once and saved in these formats."""
+def save_figure(draw: Callable[[], Any]) -> dict[str, bytes]:
+    """The figure that `draw` makes, drawn once and saved in every format. Of a character that no
+    installed font has, matplotlib warns."""
     _check_installed()
     import matplotlib as mpl
+    from matplotlib.font_manager import fontManager
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.text import Text
 
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # it is said below
+    families = {font.name for font in fontManager.ttflist if font.name.startswith(_OTHER_SCRIPTS)}
+    with mpl.rc_context(_STYLE):
         figure = draw()
-        texts = figure.findobj(Text)
-        families, missing = fonts_for({c for t in texts for c in t.get_text() if not c.isspace()})
-        for text in texts if families else ():
+        for text in figure.findobj(Text):
             if not text.get_text().isascii():
-                text.set_fontfamily(["DejaVu Sans", *families])
+                text.set_fontfamily(["DejaVu Sans", *sorted(families)])
         # Make room for all text, once: as the figure's own engine it would work in every format.
         ConstrainedLayoutEngine().execute(figure)
-        if missing:  # below all else: the paper is made longer for it
-            said = wrapped(without_a_font(missing), int(12 * figure.get_figwidth()))
-            figure.text(0.02, -0.02, said, va="top", fontsize=SMALL, color=_WARN)
-            for legend in figure.legends:
-                legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
-        return {kind: _save(figure, kind, "tight" if missing else None) for kind in formats}
+        return {kind: _save(figure, kind) for kind in FORMATS}
 
 
-def _save(figure: Any, kind: str, edges: str | None) -> bytes:
+def _save(figure: Any, kind: str) -> bytes:
     out = io.BytesIO()
-    no_date = {
-        "pdf": {"CreationDate": None},
-        "svg": {"Date": None},
-    }  # the same figure, the same file
-    figure.savefig(
-        out, format=kind, metadata=no_date.get(kind), facecolor="white", bbox_inches=edges
-    )
+    # Without its date the same figure is the same file.
+    dated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    figure.savefig(out, format=kind, metadata=dated.get(kind), facecolor="white")
     return out.getvalue()
 
 
@@ -411,19 +335,6 @@ def ink_on(ground: Any) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
 
 
-def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate, ink: str) -> None:
-    """The value of row i and column j, and under it the interval."""
-    value = estimate.value
-    axes.text(
-        j, i - 0.14 if estimate.low is not None else i,
-        DASH if value is None else f"{value:.2f}".replace("-", "−"),
-        ha="center", va="center", color=ink,
-    )  # fmt: skip
-    if value is not None and estimate.low is not None and estimate.high is not None:
-        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]".replace("-", "−")
-        axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=SMALL, color=ink)
-
-
 def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str, str]) -> None:
     """Names above the columns and beside the rows, their titles, and no frame."""
     axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns])
@@ -440,75 +351,3 @@ def counts_line(estimates: list[Estimate]) -> str:
     counts = [e.n for e in estimates]
     least, most = min(counts, default=0), max(counts, default=0)
     return f"n = {least:,}" + (f"–{most:,}" if most > least else "")
-
-
-# --- fonts for the characters that the usual one lacks, such as Chinese ones ----------------------
-
-
-_BOXES = "Last Resort"  # a font that has a box for every character
-_MOST_NAMED = 8
-
-
-def fonts_for(characters: set[str]) -> tuple[list[str], list[str]]:
-    """The families of installed fonts that have what DejaVu Sans lacks, those with most of it
-    first, and the characters that no font has. Matplotlib finds these families from then on."""
-    from matplotlib.font_manager import findfont, fontManager
-
-    usual = _glyphs(str(findfont("DejaVu Sans")))
-    missing = {c for c in characters if ord(c) not in usual}
-    families: list[str] = []
-    while missing:
-        having = {path: {c for c in missing if ord(c) in _glyphs(path)} for path in _upright()}
-        best = max(having, key=lambda path: len(having[path]), default="")
-        if not having.get(best):
-            break
-        if best not in {font.fname for font in fontManager.ttflist}:
-            fontManager.addfont(best)
-        families.append(_upright()[best])
-        missing -= having[best]
-    return families, sorted(missing)
-
-
-def without_a_font(missing: Sequence[str]) -> str:
-    """Say which characters of a figure are drawn as boxes, and what to do.
-
-    >>> without_a_font(["\ue000"])
-    'No font on this machine has U+E000: drawn as boxes. Install one that has, such as Noto Sans.'
-    """
-    named = ", ".join(f"U+{ord(c):04X}{_script(c)}" for c in missing[:_MOST_NAMED])
-    more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-    return (
-        f"No font on this machine has {named}{more}: drawn as boxes. Install one that has, such as "
-        "Noto Sans."
-    )
-
-
-def _script(character: str) -> str:
-    """` (TIBETAN)`, the first word of a character's name; empty where it has none."""
-    name = unicodedata.name(character, "")
-    return f" ({name.split()[0]})" if name else ""
-
-
-@cache
-def _upright() -> dict[str, str]:
-    """The file and the family of every upright font of normal weight. Matplotlib's own list may be
-    older than a font that was installed since."""
-    from matplotlib.font_manager import findSystemFonts, fontManager, get_font, ttfFontProperty
-
-    found = {}
-    for path in sorted({*findSystemFonts(), *(font.fname for font in fontManager.ttflist)}):
-        try:
-            font = ttfFontProperty(get_font(path))
-        except (OSError, RuntimeError, NotImplementedError):  # no font that matplotlib can read
-            continue
-        if font.style == "normal" and font.weight == 400 and not font.name.startswith(_BOXES):
-            found[path] = font.name
-    return found
-
-
-@cache
-def _glyphs(path: str) -> frozenset[int]:
-    """The code points that a font has a glyph for."""
-    from matplotlib.font_manager import get_font
-
-    return frozenset(get_font(path).get_charmap())

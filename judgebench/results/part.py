@@ -23,8 +23,6 @@ MISSES = "worst misses"  # in a next step: the items on which a judge is farthes
 FEW_OUTCOMES = 4  # so many on a screen, and each stands with its next step
 UNDERSTOOD = "Understood: "  # before a note on how a table was read, which is no caveat
 LaneKind = Literal["judge", "control", "human"]
-# What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
-Scale = Literal["good", "bad", "signed"]
 # By name, what makes the rows of a file; the first row names the columns.
 Files = Mapping[str, Callable[[], Iterator[Sequence[str]]]]
 
@@ -62,17 +60,6 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatMap:
-    """A table whose estimates are coloured; `kinds` has one entry for each column, "" for stubs."""
-
-    key: str
-    title: str
-    table: Table
-    kinds: tuple[str, ...]
-    scale: Scale = "good"
-
-
-@dataclass(frozen=True, slots=True)
 class Drawing:
     """Any other figure: `draw` makes a matplotlib figure with `results.figure`'s helpers."""
 
@@ -81,7 +68,7 @@ class Drawing:
     draw: Callable[[], Any]
 
 
-Figure = Intervals | HeatMap | Drawing
+Figure = Intervals | Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +143,9 @@ class Block:
     `brief` tables are printed there with two digits and an interval beside each; a
     `folded` block of a page belongs to the heading before it, and `asks` says under which question
     it stands; `gist` says beside the heading, in a few words and a number, what is inside. `cards`,
-    in their order, stand in the page alone; of the figures, a page shows
-    intervals and, where they are asked for as files, all. Tables without rows are left out, and so
-    is a block in which nothing is left.
+    in their order, stand in the page alone; of the figures, a page shows intervals, and all become
+    files where these are asked for. Tables without rows are left out, and so is a block in which
+    nothing is left.
     """
 
     heading: str = ""
@@ -185,7 +172,8 @@ class Part:
     are the rows behind it; with `own_file` they also stand in a CSV file that `key` names. `facts`
     are a few words each on what was compared (answers, annotators, metrics, date), `headline` says
     in a line what was studied, and `answer` in a sentence what came out; `accuracies` are lines
-    without an outcome, to plot where no standings are. `items` makes the list of every item.
+    without an outcome, to plot where no standings are; `terms` are half a sentence each on what
+    words of the page mean. `items` makes the list of every item.
     `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables that
     a paper would show, and `files` are tables of texts beside it, each a CSV file.
     """
@@ -204,17 +192,13 @@ class Part:
     headline: str = ""
     accuracies: tuple[Standing, ...] = ()
     answer: str = ""
+    terms: tuple[str, ...] = ()
     items: Callable[[], Items] | None = None
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """An outcome each, by metric and then by judge: of the screen, or of a page alone."""
-        return tuple(one for block in (*self.screen, *self.blocks) for one in block.standings)
-
-    @property
-    def on_page_alone(self) -> bool:
-        """True where the outcomes are too many for a screen: a page begins with the lead blocks."""
-        return bool(self.standings) and not any(block.standings for block in self.screen)
+        """An outcome each, by metric and then by judge."""
+        return tuple(one for block in self.screen for one in block.standings)
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:

@@ -15,11 +15,12 @@ from typing import Any
 
 from judgebench.data.delimited import is_run, to_csv
 from judgebench.files import disk_errors, write_atomically
-from judgebench.results.figure import EVERY_FORMAT, drawn
+from judgebench.results.figure import drawn
 from judgebench.results.html import to_html
 from judgebench.results.latex import to_latex
 from judgebench.results.markdown import to_markdown
 from judgebench.results.part import Part, figures_of
+from judgebench.results.provenance import Provenance, provenance_of
 from judgebench.results.rows import Results
 from judgebench.words import counted, printable
 
@@ -36,10 +37,12 @@ class Written(dict[str, Path]):
 
 
 def write_in_place(
-    parts: Sequence[Part], folder: Path, *, name: str, answers: int, figures: bool = False
-) -> tuple[Mapping[str, Path], str]:
-    """Write the report on so many answers (`write_report`) into `folder`. Where that holds the
-    report of more, it goes into a folder beside it, and a sentence says so.
+    parts: Sequence[Part], folder: Path, *, name: str, answers: int, figures: bool = False,
+    sources: Mapping[str, str] = {},
+) -> tuple[Mapping[str, Path], str]:  # fmt: skip
+    """Write the report on so many answers, read from these `sources`, into `folder`
+    (`write_report`). Where that holds the report of more, it goes into a folder beside it, and a
+    sentence says so.
 
     Raises DiskFailed.
     """
@@ -54,7 +57,8 @@ def write_in_place(
             )
         place.mkdir(parents=True, exist_ok=True)
         write_atomically(place / _SIZE, json.dumps({"answers": answers}).encode())
-        return write_report(parts, place, name=name, figures=figures), notice
+        made = provenance_of(sources)
+        return write_report(parts, place, name=name, figures=figures, made=made), notice
 
 
 def _answers_of(folder: Path) -> int:
@@ -67,8 +71,9 @@ def _answers_of(folder: Path) -> int:
 
 
 def write_report(
-    parts: Sequence[Part], folder: Path, *, name: str = "", figures: bool = False
-) -> Written:
+    parts: Sequence[Part], folder: Path, *, name: str = "", figures: bool = False,
+    made: Provenance | None = None,
+) -> Written:  # fmt: skip
     """Write every file of the report into `folder` and return their paths.
 
     The keys are `html`, `markdown`, and of all others the path inside `folder`, such as
@@ -76,7 +81,7 @@ def write_report(
     is the old one or the new one, never half of either.
     """
     written = Written()
-    for key, inside, content in _files(parts, name, EVERY_FORMAT if figures else ()):
+    for key, inside, content in _files(parts, name, figures, made):
         path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -85,7 +90,7 @@ def write_report(
 
 
 def _files(
-    parts: Sequence[Part], name: str, formats: Sequence[str]
+    parts: Sequence[Part], name: str, figures: bool, made: Provenance | None
 ) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
     yield "results.csv", "results.csv", results_csv(parts).encode()
@@ -98,10 +103,8 @@ def _files(
     yield "markdown", "tables.md", to_markdown(parts, name).encode()
     for file, text in to_latex(parts).items():
         yield f"latex/{file}", f"latex/{file}", text.encode()
-    figures = drawn(figures_of(parts), formats) if formats else {}
-    images = [saved.pop("svg") for saved in figures.values()]
-    yield "html", "report.html", to_html(parts, name, images).encode()
-    for stem, saved in figures.items():
+    yield "html", "report.html", to_html(parts, name, made).encode()
+    for stem, saved in drawn(figures_of(parts)).items() if figures else ():
         for kind, content in saved.items():
             yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", content
 
