@@ -23,7 +23,6 @@ from judgebench.results.items import HEADINGS, Mark, Texts
 from judgebench.results.part import (
     MISSES,
     UNDERSTOOD,
-    Asks,
     Block,
     Card,
     Intervals,
@@ -42,7 +41,7 @@ from judgebench.results.tables import Table, anchor, footnotes
 from judgebench.words import listed, percent, printable
 
 _HERE = Path(__file__).parent
-_QUESTIONS: Mapping[Asks, str] = {
+QUESTIONS: Mapping[str, str] = {
     "sure": "How sure is this?", "people": "Who are the annotators?",
     "wrong": "Where does it go wrong?", "what_if": "What if?",
 }  # fmt: skip
@@ -164,7 +163,7 @@ def _questions(
     parts: Sequence[Part], opened: Sequence[Block]
 ) -> list[tuple[str, str, list[list[dict[str, Any]]]]]:
     """Anchor, heading and folds of each question that a reader asks; then of each other part."""
-    headings = {f"q-{asks}": heading for asks, heading in _QUESTIONS.items()}
+    headings = {f"q-{asks}": heading for asks, heading in QUESTIONS.items()}
     headings |= {part.key: part.title[:1].upper() + part.title[1:] for part in parts}
     sections: dict[str, list[dict[str, Any]]] = {key: [] for key in headings}
     for part in parts:

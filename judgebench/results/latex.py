@@ -1,8 +1,8 @@
-r"""The tables as LaTeX that pastes into a paper and needs booktabs alone: `main.tex` with those that
-a paper prints, each as wide as a column of the paper, or as its page where it has to be;
+r"""The tables as LaTeX that pastes into a paper and needs booktabs alone: `main.tex` with those
+that a paper prints, each as wide as a column of the paper, or as its page where it has to be;
 `appendix.tex` with all others, on pages of one column.
 
-Works with pdflatex and what every TeX installation has: letters and signs that it cannot set
+Works with pdflatex and what every TeX installation of 2020 and later has: signs that it cannot set
 without further packages are written as commands, and what is left as `[U+4E2D]`.
 """
 
@@ -31,30 +31,19 @@ _SPECIAL = {
     "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\texttt{\char34}",
-    "'": "{'}", "`": r"\`{}",
-    "–": r"\textendash{}", "—": r"\textemdash{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
-    "…": r"\ldots{}", "‘": r"\textquoteleft{}", "’": r"\textquoteright{}",
-    "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}",
-    "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}",
-    "•": r"\textbullet{}", "·": r"\textperiodcentered{}", "§": r"\S{}", "°": r"\r{}",
-    "©": r"\textcopyright{}", "®": r"\textregistered{}", "™": r"\texttrademark{}",
-    "€": r"\texteuro{}", "£": r"\pounds{}", "×": r"\ensuremath{\times}",
-    "±": r"\ensuremath{\pm}", "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}",
-    "≠": r"\ensuremath{\neq}", "≈": r"\ensuremath{\approx}", "→": r"\ensuremath{\rightarrow}",
-    "←": r"\ensuremath{\leftarrow}", "∞": r"\ensuremath{\infty}", "µ": r"\ensuremath{\mu}",
-    "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}",
-    "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
-    "¿": r"\textquestiondown{}", "¡": r"\textexclamdown{}",
-    "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
+    "'": "{'}", "`": r"\`{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
+    "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}", "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}", "≠": r"\ensuremath{\neq}", "≈": r"\ensuremath{\approx}",
+    "→": r"\ensuremath{\rightarrow}", "←": r"\ensuremath{\leftarrow}",
+    "∞": r"\ensuremath{\infty}", "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
 }  # fmt: skip
 _GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
 _MINUS = re.compile(r"(?<![^\s\[(,;:=])-(?=\d)")  # a sign, no hyphen and no dash between numbers
-_ACCENTS = {
-    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
-    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
-    "\u0327": "c",
-}  # fmt: skip
-"""Combining marks that the default font encoding can set over or under any letter."""
+# What LaTeX (2020 and later) sets without a package, in any font encoding.
+_KNOWN = "–—…‘’“”•·§°©®™€£×±µßæÆœŒøØłŁı¿¡"
+_ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
+_LAST_LETTER = "\u017f"  # of those with an accent that it knows
+
 
 def to_latex(parts: Sequence[Part]) -> dict[str, str]:
     """File name -> content: `main.tex` where the parts have tables for a paper, `appendix.tex` with
@@ -72,11 +61,11 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
 
 def _appended(table: Table) -> Iterator[str]:
     """The table in blocks of columns that fit a page, which stand where they are written."""
-    widest = 1
+    widths = []
     for heading, column in zip(table.columns[table.stubs :], _value_columns(table), strict=True):
         texts = (brief(cell)[:_LONG_TEXT] for cell in column)
-        widest = max(widest, *map(len, (*_pieces_of(heading), *texts)))
-    for place, block in enumerate(split_columns(table, max(1, _VALUES // (widest + 1)))):
+        widths.append(1 + max(map(len, (*_pieces_of(heading), *texts))))
+    for place, block in enumerate(split_columns(table, widths, _VALUES)):
         yield from _floats(block, _CONTINUED if place else "")
 
 
@@ -111,10 +100,10 @@ def _pieces(text: str) -> Iterator[str]:
     for character in text:
         if character in _SPECIAL:
             yield _SPECIAL[character]
-        elif character.isascii():
+        elif character.isascii() or character in _KNOWN or _is_accented(character):
             yield character
         else:
-            yield _greek(character) or _accented(character) or f"[U+{ord(character):04X}]"
+            yield _greek(character) or f"[U+{ord(character):04X}]"
 
 
 def _greek(character: str) -> str:
@@ -127,13 +116,11 @@ def _greek(character: str) -> str:
     return rf"\ensuremath{{\{command}}}"
 
 
-def _accented(character: str) -> str:
-    """`é` as `\\'{e}`, where the base is a letter of ASCII with one known accent."""
-    parts = unicodedata.normalize("NFD", character)
-    if len(parts) != 2 or not parts[0].isascii() or parts[1] not in _ACCENTS:
-        return ""
-    base = rf"\{parts[0]}" if parts[0] in "ij" and parts[1] != "\u0323" else parts[0]
-    return f"\\{_ACCENTS[parts[1]]}{{{base}}}"
+def _is_accented(character: str) -> bool:
+    """True of `é`: a letter of ASCII with one accent that LaTeX knows."""
+    letter, *accents = unicodedata.normalize("NFD", character)
+    known = len(accents) == 1 and accents[0] in _ACCENTS and character <= _LAST_LETTER
+    return known and letter.isascii()
 
 
 def _breakable(text: str) -> str:
@@ -230,7 +217,7 @@ def _lines(table: Table, first: int) -> Iterator[str]:
     """A line for each row, after one for each of what the stubs before the last one say; what
     single numbers rest on is left to results.csv."""
     gap = ""
-    for group, same in groupby(table.rows, key=lambda row: ", ".join(c.value for c in row[:first])):
+    for group, same in groupby(table.rows, key=lambda row: ": ".join(c.value for c in row[:first])):
         for place, row in enumerate(same):
             above = ""
             if group and not place:

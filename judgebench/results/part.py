@@ -207,21 +207,19 @@ def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
     if not gaps:
         return part
 
-    def told(tables: tuple[Table, ...]) -> tuple[Table, ...]:
-        return tuple(replace(table, notes=(*gaps, *table.notes)) for table in tables)
+    def noted(block: Block) -> Block:
+        tables = (replace(table, notes=(*gaps, *table.notes)) for table in block.tables)
+        return replace(block, tables=tuple(tables))
 
-    def of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        return tuple(replace(block, tables=told(block.tables)) for block in blocks)
-
-    said = " ".join(gaps)
-    rows = (replace(row, keys={**row.keys, "caveat": said}) for row in part.results)
+    caveat = " ".join(gaps)
+    rows = (replace(row, keys={**row.keys, "caveat": caveat}) for row in part.results)
     return replace(
         part,
         results=Results(tuple(rows)),
-        blocks=of(part.blocks),
+        blocks=tuple(map(noted, part.blocks)),
         notes=(*gaps, *part.notes),
-        screen=(Block(text=gaps), *of(part.screen)) if part.screen else (),
-        paper=told(part.paper),
+        screen=(Block(text=gaps), *map(noted, part.screen)) if part.screen else (),
+        paper=noted(Block(tables=part.paper)).tables,
     )
 
 
@@ -243,22 +241,24 @@ def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]
     return [b for b in filled if b.tables or b.text or b.figures or b.cards]
 
 
-def opening(part: Part) -> list[Block]:
-    """The blocks that a part shows first on a screen: the tables of a paper, or its lead blocks,
-    else its first block with a table, and the first about people."""
-    if paper := tuple(table for table in part.paper if table.rows):
-        return [Block(tables=paper, brief=True)]
-    shown = [block for block in blocks_of([part]) if block.on_screen]
-    first = {block.asks == "people": block for block in reversed(shown) if block.tables}
-    return [b for b in shown if b.lead] or [b for b in shown if b in first.values()]
+def one_screen(parts: Sequence[Part], tables: bool = False) -> list[Block]:
+    """The blocks that a terminal shows first: where `tables` are asked for, those of a paper; the
+    screens of the parts; else of the first part the tables of a paper, its lead blocks or its first
+    block."""
+    papers = [block for part in parts for block in _paper(part)]
+    if tables and papers:
+        return papers[-1:]
+    screens = [block for part in parts for block in part.screen]
+    if screens or not parts:
+        return screens
+    shown = [block for block in blocks_of(parts[:1]) if block.on_screen]
+    return _paper(parts[0]) or [block for block in shown if block.lead] or shown[:1]
 
 
-def one_screen(parts: Sequence[Part]) -> list[Block]:
-    """The blocks that a terminal shows first: the screens of the parts, else the opening of the
-    first part."""
-    if found := [block for part in parts for block in part.screen]:
-        return found
-    return opening(parts[0]) or [b for b in blocks_of(parts[:1]) if b.on_screen] if parts else []
+def _paper(part: Part) -> list[Block]:
+    """The tables of a paper as a block, where there are any."""
+    tables = tuple(table for table in part.paper if table.rows)
+    return [Block(tables=tables, brief=True)] if tables else []
 
 
 def caveats(parts: Sequence[Part], *, read: bool = True) -> list[str]:

@@ -206,23 +206,22 @@ def _letters(index: int) -> str:
     return text
 
 
-def split_columns(table: Table, most: int) -> list[Table]:
-    """The table as several with at most `most` columns beside the stubs, the longer ones first."""
-    values = len(table.columns) - table.stubs
-    parts = max(1, -(-values // most))
-    size, longer = divmod(values, parts)
-    edges = [table.stubs + i * size + min(i, longer) for i in range(parts + 1)]
+def split_columns(table: Table, widths: Sequence[int], room: int) -> list[Table]:
+    """The table as several: of its columns beside the stubs, which have these `widths`, as many
+    together as fit the `room`."""
+    edges, used = [table.stubs], 0
+    for i, width in enumerate(widths, table.stubs):
+        used += width
+        if used > room and i > edges[-1]:
+            edges.append(i)
+            used = width
 
     def cut(row: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
         return (*row[: table.stubs], *row[start:end])
 
     return [
-        replace(
-            table,
-            columns=cut(table.columns, start, end),
-            rows=tuple(cut(row, start, end) for row in table.rows),
-        )
-        for start, end in pairwise(edges)
+        replace(table, columns=cut(table.columns, *at), rows=tuple(cut(r, *at) for r in table.rows))
+        for at in pairwise((*edges, len(table.columns)))
     ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -24,7 +26,6 @@ from judgebench.results.part import (
     blocks_of,
     caveats,
     one_screen,
-    opening,
     urgent,
 )
 from judgebench.results.tables import (
@@ -38,15 +39,15 @@ from judgebench.results.tables import (
 )
 from judgebench.words import counted, longest_word, printable, wrapped
 
-# Widths of the stubs and of the other columns before they are folded; the first that fits is used.
-_FOLDS = ((28, 22), (22, 14), (20, 10))
-_BESIDE = 3  # what padding and the line between columns take
-_STUB = 22  # the widths in a table that is printed in several blocks of columns
+_BESIDE = 3  # what padding and the space between columns take
+_STUB = 16  # the width that is left for names
+_TEXT = 22  # of texts in other columns
+_HEADING = 12  # of headings that are not broken
 _COLOURS: Mapping[str, str] = {"good": "green", "fair": "cyan", "bad": "red", "unclear": "yellow"}
-_VALUE = 14  # of a value over its interval
 _LINE = 100  # of sentences
 _WORD = 24  # that is never broken
 _SHARES = 55  # of an outcome and its numbers
+_NUMBER = re.compile(r"[+−-]?[.\d]")
 _MOST_STEPS = 3
 _MOST_SAID = (FEW_OUTCOMES, 24)  # whose next steps, and whose reasons, are printed
 
@@ -65,11 +66,9 @@ def print_parts(
     title = next((part.headline for part in parts if part.headline), name)
     if title:
         _print_wrapped(title, console, style="bold")
-    first = one_screen(parts)
-    if tables and (papers := [part for part in parts if part.paper]):
-        first = [*opening(papers[-1]), *first * everything]
-    every = [b for b in blocks_of(parts) if b.on_screen and b not in first] if everything else []
-    for block in (*first, *every):
+    first = one_screen(parts, tables)
+    every = [*one_screen(parts), *(b for b in blocks_of(parts) if b.on_screen)]
+    for block in (*first, *(b for b in every if everything and b not in first)):
         _print_block(block, console, everything)
     if notes := caveats(parts, read=False) if everything else urgent(parts):
         console.print()
@@ -96,7 +95,7 @@ def _print_block(block: Block, console: Console, everything: bool) -> None:
     for sentence in block.text:
         console.print(Text(printable(sentence)))
     for table in block.tables:
-        (print_brief if block.brief else print_table)(table, console)
+        print_table(table, console, block.brief)
 
 
 def _print_standings(standings: Sequence[Standing], console: Console, everything: bool) -> None:
@@ -163,84 +162,67 @@ def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = ""
         console.print(Text(" " * indent + line, style=style))
 
 
-def print_table(table: Table, console: Console) -> None:
-    """The table, in blocks of columns where it does not fit the console, and its notes under it."""
-    notes = footnotes(table)
-    for i, grid in enumerate(_grids(table, notes, console.width)):
-        console.print()
-        title = table.title if i == 0 else f"{table.title} (continued)"
-        console.print(Text(printable(title), style="bold"))
-        console.print(grid)
-    for sentence in notes.sentences(table):
+def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
+    """The table, in blocks of columns where it does not fit the console, and its notes under it. A
+    brief one is as a paper prints it: two digits, an interval beside each, a line for what its
+    first stubs say, and one sentence on what all numbers rest on."""
+    notes = Footnotes(("", ""), {}) if is_brief else footnotes(table)
+    shown = _brief if is_brief else partial(_full, notes)
+    first = table.stubs - 1 if is_brief else 0
+    names, values = _widths(table, shown)[first : table.stubs], _widths(table, shown)[table.stubs :]
+    room = console.width + 1 - sum(min(width, _STUB + _BESIDE) for width in names)
+    title = table.title
+    for block in split_columns(table, values, room):
+        console.print(Text(f"\n{printable(title)}", style="bold"))
+        console.print(_grid(block, first, shown, console.width))
+        title = f"{table.title} (continued)"
+    for sentence in (*table.notes, *rests_on(table)) if is_brief else notes.sentences(table):
         console.print(Text(printable(sentence), style="dim"))
     for text, mark in notes.marks.items():
         console.print(Text(f"{mark}: {printable(text)}", style="dim"))
 
 
-def print_brief(table: Table, console: Console) -> None:
-    """The table as a paper prints it: two digits, an interval beside each, and one sentence on what
-    all rest on."""
-    values = [[brief(cell) for cell in row] for row in table.rows]
-    first = table.stubs - 1
-    inside = [*zip(table.columns, *values, strict=True)][table.stubs :]
-    used = sum(max(map(cell_len, column)) + _BESIDE for column in inside)
-    room = max(_STUB // 2, console.width - used - _BESIDE)
+def _grid(table: Table, first: int, shown: Callable[[Cell], Text], width: int) -> RichTable:
+    """The columns from the `first` stub on, after what the stubs before it say on a line of its
+    own; names have the room that numbers leave."""
+    widths = _widths(table, shown)[table.stubs :]
+    room = max(_STUB // 2, (width + 1 - sum(widths)) // (table.stubs - first) - _BESIDE)
     grid = RichTable(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
-    for i, heading in enumerate(table.columns[first:]):
-        column = [row[first + i] for row in values]
-        right = i and any(cell[:1].isdigit() or cell[:1] == "." for cell in column)
-        grid.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for group, same in groupby(values, key=lambda row: row[0] if first else ""):
+    for heading in table.columns[first : table.stubs]:
+        grid.add_column(wrapped(heading, room), overflow="fold")
+    values = [[*map(shown, row[table.stubs :])] for row in table.rows]
+    for i, heading in enumerate(table.columns[table.stubs :]):
+        is_number = any(_NUMBER.match(row[i].plain) for row in values)
+        side: Literal["right", "left"] = "right" if is_number else "left"
+        grid.add_column(wrapped(heading, widths[i] - _BESIDE), justify=side, overflow="fold")
+    rows = zip(table.rows, values, strict=True)
+    for group, same in groupby(rows, key=lambda row: ": ".join(c.value for c in row[0][:first])):
         if group:
             grid.add_row(Text(printable(group), style="bold"))
-        for row in same:
-            cells = (wrapped(row[first], room), *map(printable, row[table.stubs :]))
-            grid.add_row(*map(Text, cells))
-    console.print(Text(f"\n{printable(table.title)}", style="bold"))
-    console.print(grid)
-    for sentence in (*table.notes, *rests_on(table)):
-        console.print(Text(printable(sentence), style="dim"))
-
-
-def _grids(table: Table, notes: Footnotes, width: int) -> list[RichTable]:
-    """The whole table, folded as little as its width needs; else several of its columns each."""
-    for fold in _FOLDS:
-        columns = _columns(table, notes, *fold)
-        widest = (
-            max(cell_len(line) for text in c for line in text.plain.split("\n")) for c in columns
-        )
-        if sum(widest) + _BESIDE * len(columns) <= width:
-            return [_grid(columns, table.stubs)]
-    most = max(1, (width - table.stubs * _STUB) // (_VALUE + _BESIDE - 1))
-    parts = split_columns(table, most)
-    return [_grid(_columns(part, notes, _STUB, _STUB), table.stubs) for part in parts]
-
-
-def _grid(columns: Sequence[Sequence[Text]], stubs: int) -> RichTable:
-    grid = RichTable(show_edge=False, header_style="bold")
-    for i, (heading, *_) in enumerate(columns):
-        grid.add_column(heading, justify="left" if i < stubs else "right", overflow="fold")
-    for row in list(zip(*columns, strict=True))[1:]:
-        grid.add_row(*row)
+        for row, texts in same:
+            names = (Text(wrapped(cell.value, room)) for cell in row[first : table.stubs])
+            grid.add_row(*names, *texts)
     return grid
 
 
-def _columns(table: Table, notes: Footnotes, stub: int, value: int) -> list[list[Text]]:
-    """Heading and cells of each column, folded at these widths."""
-    found = []
-    for i, heading in enumerate(table.columns):
-        words = [longest_word(text) for text in (heading, *(row[i].value for row in table.rows))]
-        room = max(stub if i < table.stubs else value, min(_WORD, max(words)))
-        narrow = max(min(room, _VALUE), min(_WORD, words[0])) if i >= table.stubs else room
-        head = Text(wrapped(heading, narrow))
-        cells = (_cell(row[i], notes.mark(row[i]), room) for row in table.rows)
-        found.append([head, *cells])
-    return found
+def _widths(table: Table, shown: Callable[[Cell], Text]) -> list[int]:
+    """The signs that each column needs; a long heading breaks between words."""
+    widths = []
+    for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+        lines = "\n".join(shown(cell).plain for cell in column).split("\n")
+        words = max(min(cell_len(heading), _HEADING), min(longest_word(heading), _WORD))
+        widths.append(_BESIDE + max(words, *map(cell_len, lines)))
+    return widths
 
 
-def _cell(cell: Cell, mark: str, room: int) -> Text:
+def _brief(cell: Cell) -> Text:
+    return Text(printable(brief(cell)))
+
+
+def _full(notes: Footnotes, cell: Cell) -> Text:
     """The value with its mark, and under it the interval."""
-    style = "bold" if cell.best else _COLOURS.get(cell.look, "")
-    shown = "\n".join(wrapped(line, room) for line in cell.value.split("\n"))
-    beside = f" {mark}" * bool(mark), f"\n{cell.interval}" * bool(cell.interval)
-    return Text().append(shown, style=style).append(beside[0], "dim").append(beside[1], "dim")
+    value = "\n".join(wrapped(line, _TEXT) for line in cell.value.split("\n"))
+    text = Text(value, style="bold" if cell.best else _COLOURS.get(cell.look, ""))
+    mark = notes.mark(cell)
+    text.append(f" {mark}" if mark else "", "dim")
+    return text.append(f"\n{cell.interval}" if cell.interval else "", "dim")
