@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from judgebench.errors import MissingExtra
 from judgebench.records import Estimate
-from judgebench.results.part import Figure, Intervals, Lane, Standing, margin_words
-from judgebench.results.strip import stacked
+from judgebench.results.part import Figure, Intervals, Lane, LaneKind, Standing, margin_words
+from judgebench.results.strip import annotator_dots
 from judgebench.results.tables import DASH
 from judgebench.words import percent, wrapped
 
 FORMATS = ("svg", "png", "pdf")  # for a page, to look at, for a paper
+_UNDATED: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # what a reader of an SVG may have
     "svg.fonttype": "none",  # text stays text: small, and as sharp as the page
     "svg.hashsalt": "judgebench",
     "font.size": 9,
-    "axes.labelsize": 9,
     "xtick.labelsize": 8.5,
     "ytick.labelsize": 8.5,
     "legend.fontsize": 8.5,
@@ -38,7 +36,6 @@ _STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "text.parse_math": False,  # a $ in a name is a $
-    "figure.dpi": 100,
     "savefig.dpi": 160,
 }
 SMALL = 8.4  # points: no text of a page has fewer than 11 pixels
@@ -46,7 +43,10 @@ SMALL = 8.4  # points: no text of a page has fewer than 11 pixels
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
 _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
-_WARN = "#8a4b00"
+_OF_KIND: Mapping[LaneKind, dict[str, Any]] = {
+    "control": {"color": _GREY, "markerfacecolor": "white"},
+    "human": {"color": "black", "marker": "|", "markersize": 8},
+}
 _LINES = ("-", "--", ":", "-.")  # of the bounds
 _MARKS = {"good": "D", "fair": "s", "bad": "X"}  # of outcomes; without one, and unclear: a lozenge
 _NARROW = 3.9  # inches of axes, before room is made for names: those of a column of a paper
@@ -74,17 +74,6 @@ def drawn(figures: Iterable[Figure]) -> dict[str, dict[str, bytes]]:
     return files
 
 
-def _undefined(after: str, estimates: Iterable[Estimate]) -> str:
-    """The meaning of a dash; empty where there is none."""
-    return f"{after}{DASH} means undefined" * any(e.value is None for e in estimates)
-
-
-def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
-    """The name of a row, and the smallest and largest n of its defined estimates."""
-    measured = [e for e in estimates if e.value is not None] or list(estimates)
-    return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
-
-
 def plotted(draw: Callable[..., Any], ax: Any = None, width: float | None = None) -> Any:
     """The axes of `draw_intervals` or `draw_standings`: those given, or of a figure that a notebook
     shows, of a `width` in inches."""
@@ -103,139 +92,123 @@ def plotted(draw: Callable[..., Any], ax: Any = None, width: float | None = None
 def draw_intervals(shown: Intervals, new: _New | None = None, ax: Any = None) -> Any:
     """A band for each line, with a point and its interval for each lane, in a `new` figure or in
     the axes `ax`."""
-    looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
-    names = [
-        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
-        if shown.counts
-        else wrapped(line, 30)
-        for line, lanes in shown.lines
-    ]
-    heights = [
-        max(0.16 * (1.5 + name.count("\n")), 0.14 + 0.09 * len(lanes))
-        for name, (_, lanes) in zip(names, shown.lines, strict=True)
-    ]
-    across = 1 if max((len(look["label"]) for look in looks.values()), default=0) > 30 else 2
-    entries = -(-(len(looks) + len(shown.bounds)) // across)
-    height = 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3)
+    lanes = [lane for _, lanes in shown.lines for lane in lanes]
+    looks = looks_of(lanes)
+    room = 0.3 + 0.1 * max((len(lanes) for _, lanes in shown.lines), default=0)
+    height = 1.3 + 0.1 * (len(looks) + len(shown.bounds)) + room * len(shown.lines)
     axes = ax or (new or new_figure)(5.6, height).subplots()
-    for y, (_, lanes) in enumerate(shown.lines):
+    for y, (_, line) in enumerate(shown.lines):
         axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)
-        for place, lane in enumerate(lanes):
-            at = y - 0.4 + (place + 0.5) * 0.8 / len(lanes)
+        for place, lane in enumerate(line):
+            at = y - 0.4 + (place + 0.5) * 0.8 / len(line)
             _whisker(axes, lane.estimate, at, looks[lane.name])
     for look in looks.values():  # every lane stands in the legend, also where it has no value
         axes.plot([], [], linestyle="none", **look)
-    for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
-        axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
-    axes.set_yticks(range(len(names)), names)
-    axes.set(ylim=(len(names) - 0.5, -0.5), ylabel=shown.down)
+    for (words, bound), style in zip(shown.bounds.items(), _LINES * 9, strict=False):
+        axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=style, label=words)
+    axes.set(ylim=(len(shown.lines) - 0.5, -0.5), ylabel=shown.down)
     if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
         axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
     if shown.percent:
         axes.xaxis.set_major_formatter(lambda x, _: percent(x))
+    undefined = any(lane.estimate.value is None for lane in lanes)
+    meaning = f"; {DASH} means undefined" if undefined else ""
+    names = [_row_name(name, line, shown.counts) for name, line in shown.lines]
+    _frame(axes, names, wrapped(f"{shown.axis or 'Value with interval'}{meaning}", 48))
+    axes.set_title(wrapped(shown.title, 62), loc="left", fontsize=10)
+    _legend(axes, ax is not None, 2)
+    return axes.figure
+
+
+def _row_name(name: str, lanes: Sequence[Lane], counts: bool) -> str:
+    """The name of a line, and the smallest and largest n of its defined estimates."""
+    numbers = [lane.estimate for lane in lanes if lane.kind != "human"]
+    defined = [e.n for e in numbers if e.value is not None] or [e.n for e in numbers] or [0]
+    n = "–".join(dict.fromkeys(f"{n:,}" for n in (min(defined), max(defined))))
+    return f"{wrapped(name, 30)}\nn = {n}" if counts else wrapped(name, 30)
+
+
+def _frame(axes: Any, names: Sequence[str], across: str) -> None:
+    """The names of the rows and of the scale, and lines to read it by."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel(across)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    none = _undefined("; ", (lane.estimate for _, lanes in shown.lines for lane in lanes))
-    axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}{none}", 48))
-    if ax:
-        axes.set_title(wrapped(shown.title, 48), loc="left", fontsize=10)
-    else:
-        axes.figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
-    (ax or axes.figure).legend(**(_UNDER if ax else {"loc": "outside lower left"}), ncols=across)
-    return axes.figure
+
+
+def _legend(axes: Any, is_beside: bool, n_columns: int, size: float = 8.5) -> None:
+    """What the marks are, each once: below the figure, or below axes that are beside others."""
+    marks = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    place: dict[str, Any] = _UNDER if is_beside else {"loc": "outside lower center"}
+    legend = axes.legend if is_beside else axes.figure.legend
+    legend(marks.values(), marks.keys(), ncols=n_columns, fontsize=size, **place)
 
 
 def draw_standings(standings: Sequence[Standing], new: _New | None = None, ax: Any = None) -> Any:
     """A row for each judge, the metrics after each other: its share with the interval, a dot for
     each annotator, a bar for the best baseline, and shaded what the decision allows; in a `new`
     figure, or in the axes `ax`. In a column of a paper, names and outcomes stand on two lines."""
-    rows = [
-        (metric, one)
-        for metric, same in groupby(standings, key=lambda one: one.metric)
-        for one in (None, *same)
-    ]
-    names = [metric if one is None else one.judge for metric, one in rows]
+    rows: list[str | Standing] = []
+    for metric, same in groupby(standings, key=lambda one: one.metric):
+        rows += [metric, *same]
     axes = ax or (new or new_figure)(6.8, 1.25 + 0.27 * len(rows)).subplots()
     narrow = axes.bbox.width / axes.figure.dpi < _NARROW
     if narrow and not ax:
         axes.figure.set_figheight(1.6 + 0.34 * len(rows))
-    for y, (_, one) in enumerate(rows):
-        if one is not None:
-            _draw_standing(axes, y, one, margin_words(standings))
-            share = percent(one.accuracy.value)
-            said = f"{share}\n{one.outcome}" if narrow else f"judge {share}  {one.outcome}"
-            colour, size = _OUTCOMES.get(one.look, _COLOURS[0]), _IN_COLUMN if narrow else SMALL
-            look: dict[str, Any] = {"color": colour, "fontsize": size}
-            axes.text(
-                1.02, y, said.rstrip(), va="center", transform=axes.get_yaxis_transform(), **look
-            )
-    _shares(axes, names, narrow, beside=ax is not None)
-    for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
-        label.set_fontweight("normal" if one else "bold")
+    size, width, words = (_IN_COLUMN, 18, 24) if narrow else (8.5, 34, 50)
+    names = [wrapped(row if isinstance(row, str) else row.judge, width) for row in rows]
+    _frame(axes, names, wrapped("Share of answers with the reference label", words))
+    axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_xticks([0, 0.5, 1] if narrow else [0, 0.2, 0.4, 0.6, 0.8, 1])
+    axes.xaxis.set_major_formatter(lambda x, _: percent(x))
+    axes.xaxis.label.set_size(size)
+    axes.tick_params(labelsize=size)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    for y, (row, name) in enumerate(zip(rows, axes.get_yticklabels(), strict=True)):
+        if isinstance(row, str):
+            name.set_fontweight("bold")
+            continue
+        _draw_standing(axes, y, row, margin_words(standings))
+        share = percent(row.accuracy.value)
+        outcome = f"{share}\n{row.outcome}" if narrow else f"judge {share}  {row.outcome}"
+        look = {"color": _OUTCOMES.get(row.look, _COLOURS[0]), "fontsize": size, "va": "center"}
+        axes.text(1.02, y, outcome.rstrip(), transform=axes.get_yaxis_transform(), **look)
+    _legend(axes, ax is not None, 1 if narrow else 3, size)
     return axes.figure
 
 
-def _shares(axes: Any, names: Sequence[str], narrow: bool = False, *, beside: bool = False) -> None:
-    """Name the rows and the scale, and say what the marks are: below the figure, or below axes that
-    have others `beside` them."""
-    axes.set_yticks(range(len(names)), [wrapped(name, 18 if narrow else 34) for name in names])
-    axes.set(xlim=(0, 1.02), ylim=(len(names) - 0.4, -0.6))
-    axes.set_xlabel(wrapped("Share of answers with the reference label", 24 if narrow else 50))
-    steps = 2 if narrow else 5
-    axes.set_xticks(*zip(*((x / steps, percent(x / steps)) for x in range(steps + 1)), strict=True))
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
-    axes.set_axisbelow(True)
-    handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-    look: dict[str, Any] = {"ncols": 1 if narrow else 3, **(_UNDER if beside else {})}
-    if narrow:
-        axes.xaxis.label.set_size(_IN_COLUMN)
-        axes.tick_params(labelsize=_IN_COLUMN)
-        look |= {"fontsize": _IN_COLUMN}
-    if not beside:
-        look |= {"loc": "outside lower center"}
-    (axes if beside else axes.figure).legend(handles.values(), handles.keys(), **look)
-
-
 def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
-    humans, own, best = one.humans.value, one.accuracy.value, one.baseline.value
     colour = _OUTCOMES.get(one.look, _COLOURS[0])
-    if humans is not None and one.margin:
+    if one.humans.value is not None and one.margin:
+        low = one.humans.value - one.margin
         shade: dict[str, Any] = {"color": _COLOURS[2], "alpha": 0.15, "linewidth": 0}
-        axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=within, **shade)
-    people = stacked(e.value for e in one.annotators.values() if e.value is not None)
-    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 5, "zorder": 5}
-    aside = [y + 0.24 * place + 0.18 * np.sign(place) for _, place in people]  # of the judge
-    places = [[value for value, _ in people], aside]
-    axes.plot(*places, marker="o", markeredgecolor="white", label="annotator", **look)
-    if best is not None:
-        bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}
-        axes.plot([best], [y], linestyle="none", color="#b98900", label="best baseline", **bar)
-    if own is not None:
-        shape: dict[str, Any] = {"markersize": 7.5, "elinewidth": 2.2, "zorder": 4}
-        shape |= {"marker": _MARKS.get(one.look, "d")}
-        if one.look == "unclear":  # told apart without colours, too
-            shape |= {"markerfacecolor": "white", "markeredgewidth": 1.6}
+        axes.barh(y, 1 - low, 0.86, low, label=within, **shade)
+    dot = {"color": _GREY, "markersize": 5, "markeredgecolor": "white", "zorder": 5}
+    for value, down in annotator_dots(one):
+        axes.plot(value, y + 0.03 * down, "o", label="annotator", **dot)
+    if one.baseline.value is not None:
+        bar = {"color": "#b98900", "markersize": 11, "markeredgewidth": 2.2}
+        axes.plot(one.baseline.value, y, "|", label="best baseline", **bar)
+    if one.accuracy.value is not None:
+        ground = "white" if one.look == "unclear" else colour  # told apart without colours, too
+        mark = {"markersize": 7.5, "markerfacecolor": ground, "markeredgewidth": 1.6, "zorder": 4}
         label = f"judge: {one.outcome}" if one.outcome else "judge, with its interval"
-        axes.errorbar(own, y, xerr=whisker(one.accuracy), color=colour, label=label, **shape)
+        interval = {"xerr": whisker(one.accuracy), "fmt": _MARKS.get(one.look, "d")}
+        axes.errorbar(
+            one.accuracy.value, y, color=colour, elinewidth=2.2, label=label, **interval, **mark
+        )
 
 
 def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
     """Label, colour and shape of each lane by its name; controls are hollow, humans black."""
-    kinds = {lane.name: lane.kind for lane in lanes}
     looks: dict[str, dict[str, Any]] = {}
-    for name, kind in kinds.items():
-        number = [n for n, k in kinds.items() if k == kind].index(name)
-        look = {"label": wrapped(name, 40), "marker": _SHAPES[number % len(_SHAPES)]}
-        looks[name] = (
-            look
-            | {
-                "judge": {"markersize": 4, "color": _COLOURS[number % len(_COLOURS)]},
-                "control": {"markersize": 4, "color": _GREY, "markerfacecolor": "white"},
-                "human": {"markersize": 8, "color": "black", "marker": "|"},
-            }[kind]
-        )
+    counts = Counter[LaneKind]()
+    for name, kind in {lane.name: lane.kind for lane in lanes}.items():
+        look = {"marker": _SHAPES[counts[kind] % len(_SHAPES)], "markersize": 4}
+        look |= {"color": _COLOURS[counts[kind] % len(_COLOURS)], **_OF_KIND.get(kind, {})}
+        looks[name] = {"label": wrapped(name, 40), **look}
+        counts[kind] += 1
     return looks
 
 
@@ -285,8 +258,7 @@ def save_figure(draw: Callable[[], Any]) -> dict[str, bytes]:
 def _save(figure: Any, kind: str) -> bytes:
     out = io.BytesIO()
     # Without its date the same figure is the same file.
-    dated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    figure.savefig(out, format=kind, metadata=dated.get(kind), facecolor="white")
+    figure.savefig(out, format=kind, metadata=_UNDATED.get(kind), facecolor="white")
     return out.getvalue()
 
 
@@ -344,10 +316,3 @@ def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str
     axes.set(xlabel=titles[0], ylabel=titles[1])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-
-
-def counts_line(estimates: list[Estimate]) -> str:
-    """`n = 40` or `n = 12–40`: the smallest and the largest n."""
-    counts = [e.n for e in estimates]
-    least, most = min(counts, default=0), max(counts, default=0)
-    return f"n = {least:,}" + (f"–{most:,}" if most > least else "")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment
@@ -36,8 +36,8 @@ from judgebench.results.part import (
     urgent,
 )
 from judgebench.results.provenance import Provenance
-from judgebench.results.strip import annotator_dots, in_words, limits_of, numbers_below
-from judgebench.results.tables import Table, anchor, footnotes
+from judgebench.results.strip import annotator_dots, limits_of, numbers_below
+from judgebench.results.tables import Table, footnotes, in_per_cent
 from judgebench.words import listed, percent, printable
 
 _HERE = Path(__file__).parent
@@ -47,16 +47,6 @@ QUESTIONS: Mapping[str, str] = {
 }  # fmt: skip
 _MAX_NAMED = 3  # judges in a title
 _CODE = re.compile(r"`([^`]+)`")
-_HOW = re.compile(r"([^`]*?): (?=`)(.*)", re.DOTALL)  # words, and the code that does what they say
-
-
-class Next(NamedTuple):
-    """A next step: the words before a link, those of the link, those after it; and the code."""
-
-    before: str
-    link: str = ""
-    after: str = ""
-    how: str = ""
 
 
 def to_html(parts: Sequence[Part], name: str, made: Provenance | None = None) -> str:
@@ -68,15 +58,9 @@ def to_html(parts: Sequence[Part], name: str, made: Provenance | None = None) ->
     notes = caveats(parts, read=False)
     return _environment().get_template("page.html.jinja").render(
         title=_title(parts, name, standings), made=made,
-        facts=[fact for part in parts for fact in part.facts],
-        terms=[term for part in parts for term in part.terms],
-        answers=[part.answer for part in parts if part.answer],
+        parts=parts, standings=standings,
         groups=[(metric, [*same]) for metric, same in groupby(standings, lambda one: one.metric)],
-        next_step=_next_step if items else lambda one: _with_how(Next(one.next)),
         within=margin_words(standings),
-        looks=list(dict.fromkeys(one.look for one in standings)),
-        level=next((f"{100 * one.accuracy.level:g}" for one in standings), ""),
-        points=any(" point" in one.why for one in standings),
         urgent=[note.partition(": ")[::2] for note in urgent(parts)], notes=notes,
         read=[n.removeprefix(UNDERSTOOD) for n in caveats(parts) if n not in notes],
         first=[] if standings else [*map(_section, opened)],
@@ -107,10 +91,10 @@ def _environment() -> Environment:
         "breakable": _breakable, "sentences": re.compile(r"(?<=[.:])(?= )").split,
         "minus": lambda number: number.replace("-", "−"), "percent": percent, "misses": _misses,
         "code": lambda text: Markup(_CODE.sub(r"<code>\1</code>", str(escape(printable(text))))),
-        "annotator_dots": annotator_dots, "numbers_below": numbers_below, "in_words": in_words,
+        "annotator_dots": annotator_dots, "numbers_below": numbers_below,
+        "in_per_cent": in_per_cent, "listed": listed,
     }  # fmt: skip
-    environment.globals["footnotes"] = footnotes
-    environment.globals["anchor"] = anchor
+    environment.globals |= {"footnotes": footnotes, "MISSES": MISSES}
     return environment
 
 
@@ -134,21 +118,6 @@ def _title(parts: Sequence[Part], name: str, standings: Sequence[Standing]) -> s
 def _misses(standing: Standing) -> str:
     """The link to the items on which a judge is farthest off."""
     return f"#misses-{quote(standing.metric, safe='')}={quote(standing.judge, safe='')}"
-
-
-def _next_step(standing: Standing) -> Next:
-    """The next step of a page with items, with a link to the worst misses."""
-    before, link, after = standing.next.partition(MISSES)
-    if link:
-        return Next(before, link, after)
-    step = _with_how(Next(standing.next))
-    return step._replace(before=f"{step.before} ", link=f"See its {MISSES}", after=".")
-
-
-def _with_how(step: Next) -> Next:
-    """The step in words, and apart the code."""
-    split = _HOW.fullmatch(step.before)
-    return Next(f"{split[1]}.", how=split[2]) if split else step
 
 
 def _opened(parts: Sequence[Part], standings: Sequence[Standing]) -> list[Block]:
@@ -179,9 +148,10 @@ def _folds(sections: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     folds: list[list[dict[str, Any]]] = []
     for section in sections:
         block = section["block"]
-        if not folds or (block.heading and not block.folded):
-            folds.append([])
-        folds[-1].append(section)
+        if folds and (block.folded or not block.heading):
+            folds[-1].append(section)
+        else:
+            folds.append([section])
     return folds
 
 

@@ -118,9 +118,9 @@ def _greek(character: str) -> str:
 
 def _is_accented(character: str) -> bool:
     """True of `é`: a letter of ASCII with one accent that LaTeX knows."""
-    letter, *accents = unicodedata.normalize("NFD", character)
-    known = len(accents) == 1 and accents[0] in _ACCENTS and character <= _LAST_LETTER
-    return known and letter.isascii()
+    parts = unicodedata.normalize("NFD", character)
+    is_letter = len(parts) == 2 and parts[0].isascii() and character <= _LAST_LETTER
+    return is_letter and parts[1] in _ACCENTS
 
 
 def _breakable(text: str) -> str:
@@ -155,8 +155,7 @@ _FLOAT = r"""\providecommand\judgebenchtable[5]{% caption; value columns; rows; 
   \end{\jbfloat}\endgroup}
 """
 _SHORT_NAME = 10  # characters of a heading that is not broken inside a name
-_LONG_NAME = 30  # characters of a name that takes two lines where the table is narrow
-_LONG_TEXT = 24  # characters of a cell in a column whose texts break into lines
+_LONG_TEXT = 24  # characters of a name, or of another text, that breaks into lines
 _VALUES = 80  # characters that fit beside the names on a page of a plain article at 10 pt
 _ELSEWHERE = "; results.csv says what each number rests on"
 _CONTINUED = " (continued)"
@@ -201,9 +200,8 @@ def _pages(table: Table) -> Iterator[list[str]]:
     page: list[str] = []
     room, first = 0, table.stubs - 1
     for line, row in zip(_lines(table, first), table.rows, strict=True):
-        texts = [len(brief(cell)) for cell in row[table.stubs :]]
-        height = 1 + max(len(row[first].value) // _LONG_NAME, max(texts, default=0) // _LONG_TEXT)
-        height += 2 * line.count("\\multicolumn{")
+        longest = max(len(cell.value) for cell in row[first:])
+        height = 1 + longest // _LONG_TEXT + 2 * line.count("\\multicolumn{")
         if page and room < height:
             yield page
             page, room = [], 0

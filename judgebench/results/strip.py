@@ -8,8 +8,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from judgebench.results.part import Intervals, Standing
-from judgebench.results.tables import in_per_cent
-from judgebench.words import listed, percent
 
 Limits = tuple[float, float]
 Number = tuple[float, str, str, int]  # its place, whose it is, its anchor and shift in pixels
@@ -52,15 +50,6 @@ def numbers_below(standing: Standing) -> Sequence[Number]:
     left = (low, first, "middle", 0) if at_left else (low, first, "end", -apart * at_right)
     right = (high, second, "middle", 0) if at_right else (high, second, "start", apart * at_left)
     return [left, right]
-
-
-def in_words(standing: Standing) -> str:
-    """The plot of a standing for those who cannot see it."""
-    annotators = [percent(e.value) for e in standing.annotators.values() if e.value is not None]
-    shares = listed(annotators or [percent(standing.humans.value)])
-    baseline = f"{standing.baseline_name} {percent(standing.baseline.value)}"
-    judge = f"{standing.judge}, {standing.metric}: {in_per_cent(standing.accuracy)}"
-    return f"{judge}; annotators {shares}; best baseline {baseline}"
 
 
 def limits_of(figure: Intervals) -> Limits:

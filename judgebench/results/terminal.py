@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -102,34 +103,35 @@ def _print_standings(standings: Sequence[Standing], console: Console, everything
     """Group by metric: a line of numbers for each judge, and under it why and what to do next. With
     many of them the next steps stand together at the end, and with very many the reason is left to
     `everything`."""
-    longest = max(cell_len(printable(one.judge)) for one in standings)
-    start = 2 + longest + 2 if 2 + longest + 2 + _SHARES <= console.width else 4
-    few, many = (len(standings) <= most or everything for most in _MOST_SAID)
+    start = 4 + max(cell_len(printable(one.judge)) for one in standings)
+    start = start if start + _SHARES <= console.width else 4
+    has_steps, has_reasons = (len(standings) <= most or everything for most in _MOST_SAID)
     for metric, same in groupby(standings, key=lambda one: one.metric):
         console.print()
         _print_wrapped(metric, console, style="bold")
         for one in same:
             _print_numbers(one, console, start)
-            after = f"Next: {_here(one.next)}"
-            for text in filter(None, (one.why * many, one.numbers * everything, after * few)):
-                _print_wrapped(text, console, start if few else 4)
-    if not few:
+            texts = [one.why] if has_reasons else []
+            texts += [one.numbers] if everything and one.numbers else []
+            texts += [f"Next: {_here(one.next)}"] if has_steps else []
+            for text in texts:
+                _print_wrapped(text, console, start if has_steps else 4)
+    if not has_steps:
         _print_next_steps(standings, console)
 
 
 def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
     """The most common next steps, each once, and how to see the others."""
-    steps: dict[str, list[Standing]] = {}
-    for one in standings:
-        steps.setdefault(one.next, []).append(one)
-    common = sorted(steps.items(), key=lambda step: -len(step[1]))
     console.print()
-    for text, same in common[:_MOST_STEPS]:
-        of = f"{len(same)} of {len(standings)} decisions" if len(same) > 1 else ""
-        who = of or f"{same[0].judge} on {same[0].metric}"
-        _print_wrapped(f"Next, for {who}: {_here(text)}", console)
-    if len(common) > _MOST_STEPS:
-        left = counted(len(common) - _MOST_STEPS, "other next step")
+    steps = Counter(one.next for one in standings).most_common()
+    for text, n in steps[:_MOST_STEPS]:
+        first = next(one for one in standings if one.next == text)
+        which = (
+            f"{n} of {len(standings)} decisions" if n > 1 else f"{first.judge} on {first.metric}"
+        )
+        _print_wrapped(f"Next, for {which}: {_here(text)}", console)
+    if len(steps) > _MOST_STEPS:
+        left = counted(len(steps) - _MOST_STEPS, "other next step")
         _print_wrapped(f"-v and the page add {left}, and say which decision each is for.", console)
 
 
@@ -140,17 +142,18 @@ def _here(step: str) -> str:
 
 def _print_numbers(one: Standing, console: Console, start: int) -> None:
     """The name, the outcome and the numbers on a line; the name on its own where it is long."""
-    outcome = Text(f"{one.outcome:<10}", style=_COLOURS.get(one.look, "")) + Text(f"  {one.shares}")
-    name = printable(one.judge)
-    if 2 + cell_len(name) + 2 > start:
-        _print_wrapped(name, console, 2)
-        name = ""
-    numbers = Text(f"  {name}{' ' * (start - 2 - cell_len(name))}") + outcome
-    failed = [f"{one.failures:,} failed"] if one.failures else []
-    missing = ", ".join([*filter(None, [one.asked]), *failed])
-    if missing and len(numbers) + 2 + len(missing) <= console.width:
-        numbers, missing = numbers + Text(f"  {missing}"), ""
-    console.print(numbers, no_wrap=len(numbers) <= console.width)
+    line = Text(f"  {printable(one.judge)}")
+    if line.cell_len + 2 > start:
+        _print_wrapped(one.judge, console, 2)
+        line = Text()
+    line.pad_right(start - line.cell_len)
+    line.append(f"{one.outcome:<10}", _COLOURS.get(one.look, "")).append(f"  {one.shares}")
+    failed = f"{one.failures:,} failed" if one.failures else ""
+    missing = ", ".join(filter(None, (one.asked, failed)))
+    if missing and len(line) + 2 + len(missing) <= console.width:
+        line.append(f"  {missing}")
+        missing = ""
+    console.print(line, no_wrap=len(line) <= console.width)
     if missing:
         _print_wrapped(missing, console, start)
 
@@ -169,10 +172,10 @@ def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
     notes = Footnotes(("", ""), {}) if is_brief else footnotes(table)
     shown = _brief if is_brief else partial(_full, notes)
     first = table.stubs - 1 if is_brief else 0
-    names, values = _widths(table, shown)[first : table.stubs], _widths(table, shown)[table.stubs :]
-    room = console.width + 1 - sum(min(width, _STUB + _BESIDE) for width in names)
+    widths = _widths(table, shown)
+    names = sum(min(width, _STUB + _BESIDE) for width in widths[first : table.stubs])
     title = table.title
-    for block in split_columns(table, values, room):
+    for block in split_columns(table, widths[table.stubs :], console.width + 1 - names):
         console.print(Text(f"\n{printable(title)}", style="bold"))
         console.print(_grid(block, first, shown, console.width))
         title = f"{table.title} (continued)"
