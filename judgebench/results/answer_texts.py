@@ -40,9 +40,8 @@ def texts_of(answer: Answer) -> Texts:
     else:
         found.append(("Answer", answer.text or "(no text)"))
     if answer.criterion:
-        points, tags = (answer.metadata.get(key, "") for key in ("points", "tags"))
-        facts = [f"{points} point{'' if points == '1' else 's'}"] if points else []
-        facts += [f"tags: {tags.replace('|', ', ')}"] if tags else []
+        about = {key: answer.metadata.get(key, "") for key in ("points", "tags")}
+        facts = [f"{key}: {text.replace('|', ', ')}" for key, text in about.items() if text]
         name = f"Criterion {answer.criterion.name}".rstrip()
         found.append((f"{name} ({'; '.join(facts)})" if facts else name, answer.criterion.text))
     if answer.reference is not None:

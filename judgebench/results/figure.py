@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import cycle, groupby
 from typing import Any
 
 from judgebench.errors import MissingExtra
@@ -104,7 +104,7 @@ def draw_intervals(shown: Intervals, new: _New | None = None, ax: Any = None) ->
             _whisker(axes, lane.estimate, at, looks[lane.name])
     for look in looks.values():  # every lane stands in the legend, also where it has no value
         axes.plot([], [], linestyle="none", **look)
-    for (words, bound), style in zip(shown.bounds.items(), _LINES * 9, strict=False):
+    for (words, bound), style in zip(shown.bounds.items(), cycle(_LINES), strict=False):
         axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=style, label=words)
     axes.set(ylim=(len(shown.lines) - 0.5, -0.5), ylabel=shown.down)
     if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown

@@ -138,7 +138,9 @@ def _questions(
     for part in parts:
         for block in blocks_of([part]):
             section = _section(block)
-            if block not in opened and _is_on_page(section):
+            # Figures that are files only have no place on the page.
+            is_shown = block.text or block.tables or block.cards or section["intervals"]
+            if is_shown and block not in opened:
                 sections[f"q-{block.asks}" if block.asks else part.key].append(section)
     return [(key, heading, _folds(sections[key])) for key, heading in headings.items()]
 
@@ -166,12 +168,6 @@ def _section(block: Block) -> dict[str, Any]:
     }
 
 
-def _is_on_page(section: dict[str, Any]) -> bool:
-    """True where more is left than figures that are files only."""
-    block: Block = section["block"]
-    return any((block.text, block.tables, block.cards, section["intervals"]))
-
-
 def _cards(cards: Sequence[Card]) -> dict[str, Any]:
     """The data of a list to browse: what it can be filtered by, and the cards themselves."""
     choices: dict[str, dict[str, None]] = {}
@@ -181,7 +177,7 @@ def _cards(cards: Sequence[Card]) -> dict[str, Any]:
         {
             "title": card.title, "about": card.about, "texts": [*_stretches(card.texts)],
             "folded": [*_stretches(card.folded)], "grid": _grid(card.grid) if card.grid else None,
-            "facets": [*map(dict, card.facets)],
+            "facets": card.facets,
         }
         for card in cards
     ]  # fmt: skip

@@ -73,14 +73,11 @@ def _said(block: Block) -> str:
     """The heading and the sentences of a block; several are a list."""
     heading = f"{_breakable(block.heading.rstrip('.'))}." if block.heading else ""
     heading = rf"\textbf{{{heading}}} " if heading else ""
-    said = list(map(_breakable, block.text))
-    if len(said) == 1:
-        return f"\\par{{\\sloppy\\noindent {heading}{said[0]}\\par}}\n"
-    items = "\n".join(rf"\item {one}" for one in said)
-    return (
-        f"\\par{{\\sloppy\\noindent {heading}\n"
-        f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}\\par}}\n"
-    )
+    text, *others = map(_breakable, block.text)
+    if others:
+        items = "\n".join(rf"\item {item}" for item in (text, *others))
+        text = f"\n\\begin{{itemize}}\n{items}\n\\end{{itemize}}"
+    return f"\\par{{\\sloppy\\noindent {heading}{text}\\par}}\n"
 
 
 def _key(table: Table) -> str:

@@ -231,12 +231,11 @@ def report_title(parts: Sequence[Part], name: str) -> str:
 def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]:
     """The blocks that stand before the caveats, those after them, or all in that order; without
     tables that have no rows, and without blocks in which nothing is left."""
+    leading_first = sorted((b for part in parts for b in part.blocks), key=lambda b: not b.lead)
     filled = (
         replace(block, tables=tuple(table for table in block.tables if table.rows))
-        for leading in ((True, False) if lead is None else (lead,))
-        for part in parts
-        for block in part.blocks
-        if block.lead == leading
+        for block in leading_first
+        if lead in (None, block.lead)
     )
     return [b for b in filled if b.tables or b.text or b.figures or b.cards]
 

@@ -31,15 +31,14 @@ class Provenance:
     @property
     def files(self) -> list[str]:
         """Each source with the beginning of its hash."""
-        return [*map(_source_in_words, self.sources, self.sources.values())]
+        return [
+            f"{name} (SHA-256 {digest[:_DIGITS]}…)"
+            if digest
+            else f"{name} (a DataFrame, which has no hash)"
+            for name, digest in self.sources.items()
+        ]
 
 
 def provenance_of(sources: Mapping[str, str]) -> Provenance:
     """The provenance of what is made now from these sources."""
     return Provenance(date.today().isoformat(), sources, COMMAND.get())
-
-
-def _source_in_words(name: str, digest: str) -> str:
-    if not digest:
-        return f"{name} (a DataFrame, which has no hash)"
-    return f"{name} (SHA-256 {digest[:_DIGITS]}…)"

@@ -71,9 +71,6 @@ class Results:
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
-    def __add__(self, other: Results) -> Results:
-        return Results((*self.rows, *other.rows))
-
     def select(self, analysis: str = "", statistic: str = "", **keys: str) -> list[Row]:
         """The rows with all these keys; an empty analysis or statistic means any."""
         if statistic:

@@ -47,9 +47,9 @@ def numbers_below(standing: Standing) -> Sequence[Number]:
     (low, first), (high, second) = known
     apart = _HALF if high - low < _NEARER else 0
     at_left, at_right = low < _ENDS[0], high > _ENDS[1]
-    left = (low, first, "middle", 0) if at_left else (low, first, "end", -apart * at_right)
-    right = (high, second, "middle", 0) if at_right else (high, second, "start", apart * at_left)
-    return [left, right]
+    left = ("middle", 0) if at_left else ("end", -apart * at_right)
+    right = ("middle", 0) if at_right else ("start", apart * at_left)
+    return [(low, first, *left), (high, second, *right)]
 
 
 def limits_of(figure: Intervals) -> Limits:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import pairwise
 from string import ascii_lowercase
 from typing import Literal
 
@@ -105,14 +105,12 @@ def footnotes(table: Table) -> Footnotes:
     counted = Counter(_basis(c.estimate) for c in cells if c.estimate and c.interval)
     usual = counted.most_common(1)[0][0] if counted else ("", "")
     texts = dict.fromkeys(text for cell in cells if (text := _besides(cell, usual)))
-    return Footnotes(usual, dict(zip(texts, _marks(), strict=False)))
+    return Footnotes(usual, {text: _mark(i) for i, text in enumerate(texts)})
 
 
-def _marks() -> Iterator[str]:
+def _mark(i: int) -> str:
     """a, b, … z, a1, b1, …"""
-    yield from ascii_lowercase
-    for number in count(1):
-        yield from (f"{letter}{number}" for letter in ascii_lowercase)
+    return f"{ascii_lowercase[i % 26]}{i // 26 or ''}"
 
 
 def _besides(cell: Cell, usual: tuple[str, str]) -> str:

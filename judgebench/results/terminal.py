@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -196,8 +196,8 @@ def _grid(table: Table, first: int, shown: Callable[[Cell], Text], width: int) -
     values = [[*map(shown, row[table.stubs :])] for row in table.rows]
     for i, heading in enumerate(table.columns[table.stubs :]):
         is_number = any(_NUMBER.match(row[i].plain) for row in values)
-        side: Literal["right", "left"] = "right" if is_number else "left"
-        grid.add_column(wrapped(heading, widths[i] - _BESIDE), justify=side, overflow="fold")
+        name = wrapped(heading, widths[i] - _BESIDE)
+        grid.add_column(name, justify="right" if is_number else "left", overflow="fold")
     rows = zip(table.rows, values, strict=True)
     for group, same in groupby(rows, key=lambda row: ": ".join(c.value for c in row[0][:first])):
         if group:

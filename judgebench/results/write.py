@@ -8,8 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +63,9 @@ def write_in_place(
 def _answers_of(folder: Path) -> int:
     """The number of answers that the report in that folder is on; 0 where none says so."""
     try:
-        answers = json.loads((folder / _SIZE).read_bytes())["answers"]
+        return int(json.loads((folder / _SIZE).read_bytes())["answers"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
-    return answers if isinstance(answers, int) else 0
 
 
 def write_report(
@@ -111,9 +109,9 @@ def _files(
 
 def results_csv(parts: Sequence[Part]) -> str:
     """The rows of all parts as one long table; `part` says whose a row is. See `part_csv`."""
-    pairs = ((part.key, row) for part in parts for row in part.results)
-    results = Results(tuple(replace(row, keys={"part": key, **row.keys}) for key, row in pairs))
-    return _csv_text(results, dict.fromkeys(("part", *results.columns)))
+    results = Results(tuple(row for part in parts for row in part.results))
+    rows = ({"part": part.key, **row.plain()} for part in parts for row in part.results)
+    return _csv_text(dict.fromkeys(("part", *results.columns)), rows)
 
 
 def part_csv(part: Part) -> str:
@@ -124,15 +122,14 @@ def part_csv(part: Part) -> str:
     `value`. A label may read `None` or `NA`, which pandas reads as missing unless it is given
     `keep_default_na=False, na_values=[""]`.
     """
-    return _csv_text(part.results, part.results.columns)
+    return _csv_text(part.results.columns, (row.plain() for row in part.results))
 
 
-def _csv_text(results: Results, columns: Collection[str]) -> str:
+def _csv_text(columns: Collection[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in results:
-        writer.writerow({key: safe(value) for key, value in row.plain().items()})
+    writer.writerows({key: safe(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 
