@@ -25,13 +25,12 @@ from judgebench.words import percent, wrapped
 FORMATS = ("svg", "png", "pdf")  # for a page, to look at, for a paper
 _UNDATED: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _STYLE = {
-    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # what a reader of an SVG may have
+    "font.sans-serif": ["DejaVu Sans"],  # matplotlib brings it along
     "svg.fonttype": "none",  # text stays text: small, and as sharp as the page
     "svg.hashsalt": "judgebench",
     "font.size": 9,
     "xtick.labelsize": 8.5,
     "ytick.labelsize": 8.5,
-    "legend.fontsize": 8.5,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -159,7 +158,7 @@ def draw_standings(standings: Sequence[Standing], new: _New | None = None, ax: A
     names = [wrapped(row if isinstance(row, str) else row.judge, width) for row in rows]
     _frame(axes, names, wrapped("Share of answers with the reference label", words))
     axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
-    axes.set_xticks([0, 0.5, 1] if narrow else [0, 0.2, 0.4, 0.6, 0.8, 1])
+    axes.set_xticks([0, 0.5, 1])
     axes.xaxis.set_major_formatter(lambda x, _: percent(x))
     axes.xaxis.label.set_size(size)
     axes.tick_params(labelsize=size)

@@ -49,6 +49,7 @@ _LINE = 100  # of sentences
 _WORD = 24  # that is never broken
 _SHARES = 55  # of an outcome and its numbers
 _NUMBER = re.compile(r"[+−-]?[.\d]")
+_Shown = Callable[[Cell, int], Text]  # a cell, folded at a width
 _MOST_STEPS = 3
 _MOST_SAID = (FEW_OUTCOMES, 24)  # whose next steps, and whose reasons, are printed
 
@@ -170,7 +171,7 @@ def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
     brief one is as a paper prints it: two digits, an interval beside each, a line for what its
     first stubs say, and one sentence on what all numbers rest on."""
     notes = Footnotes(("", ""), {}) if is_brief else footnotes(table)
-    shown = _brief if is_brief else partial(_full, notes)
+    shown: _Shown = _brief if is_brief else partial(_full, notes)
     first = table.stubs - 1 if is_brief else 0
     widths = _widths(table, shown)
     names = sum(min(width, _STUB + _BESIDE) for width in widths[first : table.stubs])
@@ -185,46 +186,44 @@ def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
         console.print(Text(f"{mark}: {printable(text)}", style="dim"))
 
 
-def _grid(table: Table, first: int, shown: Callable[[Cell], Text], width: int) -> RichTable:
+def _grid(table: Table, first: int, shown: _Shown, width: int) -> RichTable:
     """The columns from the `first` stub on, after what the stubs before it say on a line of its
-    own; names have the room that numbers leave."""
-    widths = _widths(table, shown)[table.stubs :]
-    room = max(_STUB // 2, (width + 1 - sum(widths)) // (table.stubs - first) - _BESIDE)
+    own; long names share the room that all else leaves."""
+    widths, n_names = _widths(table, shown)[first:], table.stubs - first
+    long = [w for w in widths[:n_names] if w > _STUB + _BESIDE] or widths[:1]
+    room = max(_STUB // 2, (width + 1 - sum(widths) + sum(long)) // len(long) - _BESIDE)
     grid = RichTable(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
-    for heading in table.columns[first : table.stubs]:
-        grid.add_column(wrapped(heading, room), overflow="fold")
-    values = [[*map(shown, row[table.stubs :])] for row in table.rows]
-    for i, heading in enumerate(table.columns[table.stubs :]):
-        is_number = any(_NUMBER.match(row[i].plain) for row in values)
-        name = wrapped(heading, widths[i] - _BESIDE)
+    for i, heading in enumerate(table.columns[first:]):
+        texts = (shown(row[first + i], _TEXT).plain for row in table.rows)
+        is_number = i >= n_names and any(map(_NUMBER.match, texts))
+        name = wrapped(heading, room if i < n_names else widths[i] - _BESIDE)
         grid.add_column(name, justify="right" if is_number else "left", overflow="fold")
-    rows = zip(table.rows, values, strict=True)
-    for group, same in groupby(rows, key=lambda row: ": ".join(c.value for c in row[0][:first])):
+    for group, rows in groupby(table.rows, key=lambda row: ": ".join(c.value for c in row[:first])):
         if group:
             grid.add_row(Text(printable(group), style="bold"))
-        for row, texts in same:
-            names = (Text(wrapped(cell.value, room)) for cell in row[first : table.stubs])
-            grid.add_row(*names, *texts)
+        for row in rows:
+            names = (shown(cell, room) for cell in row[first : table.stubs])
+            grid.add_row(*names, *(shown(cell, _TEXT) for cell in row[table.stubs :]))
     return grid
 
 
-def _widths(table: Table, shown: Callable[[Cell], Text]) -> list[int]:
+def _widths(table: Table, shown: _Shown) -> list[int]:
     """The signs that each column needs; a long heading breaks between words."""
     widths = []
     for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
-        lines = "\n".join(shown(cell).plain for cell in column).split("\n")
+        lines = "\n".join(shown(cell, _TEXT).plain for cell in column).split("\n")
         words = max(min(cell_len(heading), _HEADING), min(longest_word(heading), _WORD))
         widths.append(_BESIDE + max(words, *map(cell_len, lines)))
     return widths
 
 
-def _brief(cell: Cell) -> Text:
-    return Text(printable(brief(cell)))
+def _brief(cell: Cell, room: int) -> Text:
+    return Text(wrapped(brief(cell), room))
 
 
-def _full(notes: Footnotes, cell: Cell) -> Text:
+def _full(notes: Footnotes, cell: Cell, room: int) -> Text:
     """The value with its mark, and under it the interval."""
-    value = "\n".join(wrapped(line, _TEXT) for line in cell.value.split("\n"))
+    value = "\n".join(wrapped(line, room) for line in cell.value.split("\n"))
     text = Text(value, style="bold" if cell.best else _COLOURS.get(cell.look, ""))
     mark = notes.mark(cell)
     text.append(f" {mark}" if mark else "", "dim")
