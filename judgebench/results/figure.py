@@ -191,7 +191,7 @@ def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
         axes.plot(one.baseline.value, y, "|", label="best baseline", **bar)
     if one.accuracy.value is not None:
         ground = "white" if one.look == "unclear" else colour  # told apart without colours, too
-        mark = {"markersize": 7.5, "markerfacecolor": ground, "markeredgewidth": 1.6, "zorder": 4}
+        mark = {"markersize": 6.5, "markerfacecolor": ground, "markeredgewidth": 1.6, "zorder": 4}
         label = f"judge: {one.outcome}" if one.outcome else "judge, with its interval"
         interval = {"xerr": whisker(one.accuracy), "fmt": _MARKS.get(one.look, "d")}
         axes.errorbar(
