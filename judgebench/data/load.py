@@ -159,6 +159,7 @@ class StudyData:
     has_texts: bool
     blind: Blindness
     warnings: Sequence[Problem]
+    sources: Mapping[str, str]  # the SHA-256 of each file by name; empty of a data frame
 
     @property
     def metrics(self) -> set[str]:
@@ -172,6 +173,11 @@ def read_study(layout: Layout) -> StudyData:
     dataset = DatasetBuilder(layout.rubric, layout.rubric)
     with_items = [sheet for sheet in layout.sheets if sheet.has_labels or not sheet.has_verdicts]
     dataset.without_texts = not any(sheet.of("text", "messages") for sheet in with_items)
+    for source in (sheet.source for sheet in layout.sheets):
+        if source.frame is None:
+            note_source(dataset, source.path)
+        else:
+            dataset.sources[source.name] = ""
     read_people(layout, dataset)
     dataset.settle()
     people = list(dataset.human_labels())
@@ -187,8 +193,9 @@ def read_study(layout: Layout) -> StudyData:
     answers = _answers_of(dataset, people, judges, layout.only_common)
     warnings = [w for w in dataset.findings.warnings if w.kind not in USUAL]
     return StudyData(
-        answers, people, judges, not dataset.without_texts, dataset.blindness, warnings
-    )
+        answers, people, judges, not dataset.without_texts, dataset.blindness, warnings,
+        dataset.sources,
+    )  # fmt: skip
 
 
 def _judge_rows(dataset: DatasetBuilder, judges: Sequence[str] = ()) -> JudgeRows:
