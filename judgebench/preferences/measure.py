@@ -1,4 +1,4 @@
-"""Every number of the preferences wing, from a study; and whether the place of a response among
+"""Every number of preferences, from a study; and whether the place of a response among
 those shown sways a judge.
 
 Rows `position` hold, of the pairs asked in both orders, `flipped`, the share on which the judge
