@@ -48,7 +48,7 @@ class Asked:
 def benchmark(
     asked: Asked, extend: Extend | None = None, parallelism: Parallelism | None = None
 ) -> None:
-    """Judge what has no verdict yet, with what a wing adds; then write and print the report."""
+    """Judge what has no verdict yet, with what a feature adds; then write and print the report."""
     from judgebench.runs.load import check_local, load_bench
     from judgebench.runs.run_bench import THREADS, batched, place_of
 

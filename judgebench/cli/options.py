@@ -6,7 +6,7 @@ The same thing has the same name, the same word for its value and the same help 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,8 +14,8 @@ import typer
 
 from judgebench.cli.groups import flag, option, options
 from judgebench.data.roles import Column
-from judgebench.data.settings import SINGLE, TableSettings, settings_of
-from judgebench.errors import Problem, raise_any
+from judgebench.data.settings import LISTED_SETTINGS, SINGLE, TableSettings, settings_of
+from judgebench.errors import Problem, SetupError, raise_any
 
 BenchPath = Annotated[
     Path,
@@ -137,9 +137,21 @@ class Named:
             given["question"] = [self.question]
         settings = settings_of(given)
         for text in self.set or ():
-            key, _, value = text.partition("=")  # a list, as a column may be called like a role
-            settings = settings.with_more(settings_of({key: value if key in SINGLE else [value]}))
+            settings = settings.with_more(_rarer_setting(text))
         return settings.with_more(_roles(self.column))
+
+
+def _rarer_setting(text: str) -> TableSettings:
+    """The setting in a text such as `header=1,2`. Raises SetupError."""
+    key, _, value = text.partition("=")
+    if key not in LISTED_SETTINGS:
+        allowed = ", ".join(LISTED_SETTINGS)
+        raise SetupError(Problem("is no such setting", "", None, "--set", text, allowed))
+    try:  # of a list, as a column may be called like a role
+        return settings_of({key: value if key in SINGLE else [value]})
+    except SetupError as error:
+        problems = [replace(problem, field="--set", found=text) for problem in error.problems]
+        raise SetupError(problems) from None
 
 
 def _roles(texts: Sequence[str] | None) -> TableSettings:

@@ -8,7 +8,7 @@ import pytest
 
 import judgebench as jb
 
-# Those of wings are tested with them.
+# Those of features are tested with them.
 OF_FEATURES = (
     "annotate", "collected", "compare", "consistency", "correlate", "count_drawn", "draw",
     "estimate", "export_judge", "prefer", "rank", "score", "stress", "tune", "watch",

@@ -65,6 +65,20 @@ def test_an_option_of_a_column_may_hold_signs_of_equality() -> None:
     assert settings.spell == {"a=b": "yes"}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("headr=2", "--set: is no such setting; found headr=2; allowed: header, skip, fill_down"),
+        ("header=two", "--set: is no number of a row, as a spreadsheet shows it"),
+    ],
+)
+def test_a_wrong_setting_names_its_option(text: str, message: str) -> None:
+    with pytest.raises(SetupError) as error:
+        _ = Named(set=[text]).settings
+
+    assert message in str(error.value)
+
+
 def test_every_entry_that_says_nothing_is_an_error() -> None:
     entries = {"ordr": "a < b", "kim": "lable", "repeats": "any", "header": "x:y", "kept": 3}
     with pytest.raises(SetupError) as error:
