@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.alignment import BEST_BASELINE, Alignment
-from judgebench.alignment.alignment_tables import (
-    ONE_ANNOTATOR,
-    count_of,
-)
-from judgebench.alignment.statistics import Declared
+from judgebench.alignment.alignment import Alignment
+from judgebench.alignment.alignment_tables import count_of, naming, scores
+from judgebench.alignment.statistics import STATISTICS
 from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
 from judgebench.results.part import Drawing, Figure, Intervals, Lane, LaneKind
 from judgebench.results.rows import Row
@@ -21,17 +18,19 @@ from judgebench.rubric import Metric
 from judgebench.words import wrapped
 
 
-def score_figure(a: Alignment, declared: Declared) -> Figure:
-    """One statistic with its intervals: the judges beside the best baseline and one annotator."""
-    kinds: dict[str, LaneKind] = {"": "human", BEST_BASELINE: "control"}
-    lines: dict[str, tuple[Lane, ...]] = {}
-    for row in a.standings(declared.key):
-        name, metric = row.judge or ONE_ANNOTATOR, a.title(row.metric)
-        lane = Lane(name, kinds.get(row.judge, "judge"), row.estimate)
-        lines[metric] = (*lines.get(metric, ()), lane)
-    title = f"{declared.heading} with interval, failures left out"
-    key = f"judges_and_controls_{declared.key}"
-    return Intervals(key, title, tuple(lines.items()), axis=declared.heading)
+def score_figure(a: Alignment, statistic: str) -> Intervals:
+    """One statistic with its intervals on each metric: judges, baselines and one annotator."""
+    spec = scores(STATISTICS[statistic])
+    kinds: dict[str, LaneKind] = {judge.name: "judge" for judge in a.real_judges}
+    kinds[""], name = "human", naming(a, spec)
+    lines: dict[str, tuple[Lane, ...]] = {metric.title: () for metric in a.rubric.metrics}
+    for row in spec.rows(a):
+        lane = Lane(name(row, "judge"), kinds.get(row.judge, "control"), row.estimate)
+        lines[name(row, "metric")] += (lane,)
+    heading = STATISTICS[statistic].heading
+    title = f"{heading} with interval, failures left out"
+    key = f"judges_and_controls_{statistic}"
+    return Intervals(key, title, tuple(lines.items()), axis=heading)
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:

@@ -194,7 +194,8 @@ def ceiling(
     Where these tie, an item is left out: the others of three tie far more often than the three who
     make the truth of a judge, and to settle it would make one of two careful people wrong.
 
-    `all` are those in the bar; who is clearly worse than the others is not, and the method says so.
+    `all` are those in the bar, by every statistic; who is clearly worse than the others is not, and
+    the method says so. Each annotator is measured by the usual statistics.
     """
     humans = study.humans[metric.id]
     if study.config.rule == "each":
@@ -229,7 +230,8 @@ def _ceiling_scores(
 ) -> Iterator[Row]:  # fmt: skip
     shared = ClusterCounts(counts)
     for declared in statistics:
-        if "ceiling" not in declared.shown or not declared.fits(metric):
+        is_usual = "ceiling" in declared.shown or annotator == "all"
+        if not is_usual or not declared.fits(metric):
             continue
         estimate = score_of(study, declared, metric, shared, missing)
         if not counts.any():

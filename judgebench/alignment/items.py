@@ -20,7 +20,8 @@ from judgebench.results.items import (
 )
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.response_sets import least_severe, response_sets
+from judgebench.stats.response_sets import least_severe
+from judgebench.studies.item_table import reference_sets
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.verdicts import weighed
 
@@ -43,7 +44,7 @@ def _said(study: Study, metric: Metric, ids: tuple[str, ...]) -> Said:
         (study.judged_sets if metric.several else study.judged)(j, metric) for j in judges
     ]
     if ratings.sets is not None:  # what is more than one label comes behind all labels
-        reference, values = _responses(study, metric, len(ids)), ratings.sets
+        reference, values = reference_sets(study, metric), ratings.sets
         found = np.unique(np.concatenate([reference, values.ravel(), *judged]))
         several = found[(found > 0) & (found & (found - 1) > 0)]
         labels = (*labels, *map(metric.text_of, several.tolist()))
@@ -67,14 +68,6 @@ def _said(study: Study, metric: Metric, ids: tuple[str, ...]) -> Said:
             for judge, codes in zip(judges, judged, strict=True)
         },
     )
-
-
-def _responses(study: Study, metric: Metric, n: int) -> IntArray:
-    """The response set of each item."""
-    made, found = study.humans[metric.id].made, np.full(n, -1, dtype=np.int64)
-    shares = made.shares(len(metric.labels), study.config)
-    found[made.rows] = response_sets(shares, study.config.accepted_by)
-    return found
 
 
 def _reference(label: int, about: bool) -> str:

@@ -84,7 +84,7 @@ def chance_corrected(metric: Metric) -> Statistic:
 
 
 ALPHA = "Krippendorff's α"
-ALPHA_MEANING = "agreement beyond chance, any number of annotators"
+ALPHA_MEANING = "agreement beyond chance, nominal or ordinal as the metric is"
 AC = "Gwet's AC"
 AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
 _ALL_OVER = frozenset({"drawn", "ceiling", "paper"})
@@ -103,7 +103,7 @@ STATISTICS = by_key(
         lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling", "paper"}),
     ),
     Declared(
-        "weighted_kappa", "Weighted κ", "agreement beyond chance, quadratic weights by severity",
+        "kappa_quadratic", "Quadratic κ", "agreement beyond chance, quadratic weights by severity",
         lambda metric: cohen_kappa("quadratic", metric.severities),
         needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
     ),
@@ -130,7 +130,7 @@ STATISTICS = by_key(
         lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
     ),
     Declared(
-        "absolute_severity_error", "Mean absolute severity error",
+        "mae", "Mean absolute error",
         "distance of the judge's severity from the human one; 0 is best",
         lambda metric: mean_absolute_severity_error(metric.severities), "lower",
         needs_severities=True,

@@ -27,7 +27,7 @@ _JUDGED_BY = {
 }  # fmt: skip
 NONE = "no label"
 _MOST_FLIPS_ON_SCREEN = 3
-_DRAWN = ("accuracy", "weighted_kappa", "severe_recall")
+_DRAWN = ("accuracy", "kappa_quadratic", "severe_recall")
 _LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
 _POLICIES = {"worst": "counted as wrong", "best": "counted as right"}
 OUTCOMES_ALIKE = "No decision changed."

@@ -76,7 +76,7 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
         floats = (one for table in paper for one in _floats(table))
         files["main.tex"] = "\n".join([_HEAD.format("booktabs"), _FLOAT, *floats])
     appendix = [_HEAD.format("booktabs,longtable"), _ONE_COLUMN]
-    for block in blocks_of(parts):
+    for block in (block for block in blocks_of(parts) if block.lead or block.on_screen):
         appendix += [_said(block)] if block.text else []
         appendix += map(_table, block.tables)
     return {**files, "appendix.tex": "\n".join(appendix)}
@@ -273,7 +273,7 @@ def _paper_lines(table: Table, first: int) -> Iterator[str]:
     """A line for each row, after one for each first stub where there are two; what single numbers
     rest on is left to the appendix."""
     gap = ""
-    for group, same in groupby(table.rows, key=lambda row: row[0].value if first else ""):
+    for group, same in groupby(table.rows, key=lambda row: ": ".join(c.value for c in row[:first])):
         for place, row in enumerate(same):
             above = ""
             if group and not place:

@@ -190,7 +190,7 @@ def print_brief(table: Table, console: Console) -> None:
         column = [row[first + i] for row in values]
         right = i and any(cell[:1].isdigit() or cell[:1] == "." for cell in column)
         grid.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for group, same in groupby(values, key=lambda row: row[0] if first else ""):
+    for group, same in groupby(values, key=lambda row: ": ".join(row[:first])):
         if group:
             grid.add_row(Text(printable(group), style="bold"))
         for row in same:

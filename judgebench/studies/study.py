@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from judgebench.studies.answers import (
 from judgebench.studies.drawn import Drawn, drawn_of
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.studies.verdicts import CodedVerdicts, coded, status_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 _FIRST_NAMED = (
@@ -380,6 +383,20 @@ class Study:
         controls."""
         asked = [self.asked(judge) for judge in self.real_judges]
         return int(np.any(asked, axis=0).sum()) if asked else len(self.answers)
+
+    def items(self) -> pd.DataFrame:
+        """One row for each item and metric: item_id, question, system, every column that was kept,
+        metric, `reference`, the label of each annotator (`annotator NAME`), and the label of each
+        judge with how its verdict ended (`judge NAME`, `status NAME`). What is missing is empty.
+
+        >>> import judgebench as jb
+        >>> items = jb.open_run("runs/small").items()
+        >>> items.columns.to_list()[:5]
+        ['item_id', 'question', 'system', 'metric', 'reference']
+        """
+        from judgebench.studies.item_table import item_frame
+
+        return item_frame(self)
 
     def only(self, rows: IntArray) -> Study:
         """The same study of the answers at these rows alone, in their order. The truth is not made

@@ -186,11 +186,11 @@ def test_the_ceiling_has_kappas_as_a_judge_would() -> None:
     found = aligned(humans)
     a, b = (list(row) for row in humans.values())
     assert ceiling(found, "kappa", "ann").value == pytest.approx(cohen_kappa_score(a, b))
-    assert ceiling(found, "weighted_kappa", "bob").value == pytest.approx(
+    assert ceiling(found, "kappa_quadratic", "bob").value == pytest.approx(
         cohen_kappa_score(a, b, weights="quadratic")
     )
     nominal = aligned(humans, measured=metric("nominal"))
-    assert {c.statistic for c in nominal.results.select("ceiling")} == {
+    assert {c.statistic for c in nominal.results.select("ceiling", who="ann")} == {
         "accuracy", "kappa", "alpha",
     }  # fmt: skip
 
@@ -203,7 +203,7 @@ def test_an_annotator_is_scored_as_the_judge_that_says_the_same() -> None:
         for s in aligned(others, {"m": humans["ann"]}, ties="none").results.select("score")
     }
     found = aligned(humans)
-    for name in ("accuracy", "kappa", "weighted_kappa"):
+    for name in ("accuracy", "kappa", "kappa_quadratic"):
         own = ceiling(found, name, "ann")
         assert own.n_missing == 4  # the others tie there
         assert replace(own, n_missing=0) == judged[name]

@@ -19,7 +19,7 @@ def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
         "Blank human cells, taken as no label: Harm 2.",
     ]
     assert few.startswith("Few questions: 5 groups of answers with labels.")
-    assert (found.n_answers, found.n_labels) == (6, 8)
+    assert (found.n_answers, found.study.n_labels) == (6, 8)
 
 
 def test_tied_nominal_labels_are_undecided_and_counted() -> None:
@@ -112,12 +112,12 @@ def test_where_nothing_is_missing_nothing_is_told() -> None:
 
 def test_a_judge_that_says_one_thing_only_is_named() -> None:
     found = aligned({"ann": "abca"}, {"m": "aaaa", "k": "ab.a"}, controls={"fixed": "aaaa"})
-    assert found.collapsed == (
+    assert found.part.urgent == (
         "m gives nearly one label throughout: 'a' on 4 of 4 items of Harm, by the humans on 2 "
         "(balanced accuracy 0.33, of a constant 0.33).",
     )
-    assert caveats([found.part])[0] == found.collapsed[0]
-    assert found.collapsed[0] in " ".join(str(found).split())
+    assert caveats([found.part])[0] == found.part.urgent[0]
+    assert found.part.urgent[0] in " ".join(str(found).split())
 
 
 # 221 of 233 verdicts are one label, of which the humans gave 97.
@@ -133,7 +133,7 @@ def test_a_judge_that_says_one_thing_only_is_named() -> None:
 )
 def test_nearly_one_label_is_named_where_humans_differ(human: str, judge: str, told: bool) -> None:
     found = aligned({"ann": human}, {"m": judge})
-    assert bool(found.collapsed) == told
+    assert bool(found.part.urgent) == told
 
 
 def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:

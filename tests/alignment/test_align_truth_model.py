@@ -77,7 +77,7 @@ def test_slots_are_refused_before_anything_is_counted() -> None:
     with pytest.raises(SetupError, match="is a place in a list, not a person"):
         aligned(slots, rule="dawid_skene")
     found = aligned({**slots, **HUMANS}, rule="dawid_skene", annotators=list(HUMANS))
-    assert found.annotators == ("ann", "bob", "cy", "dee")
+    assert found.study.makers == ("ann", "bob", "cy", "dee")
 
 
 def test_annotators_of_few_labels_are_counted() -> None:

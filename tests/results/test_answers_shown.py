@@ -26,7 +26,7 @@ Shown = Mapping[str, tuple[Texts, Texts]]
 @pytest.fixture(scope="module")
 def shown() -> Shown:
     """By item the texts that are shown and those that are folded."""
-    make = shown_study().items
+    make = shown_study().part.items
     assert make
     items = make()
     return dict(zip(items.ids, items.texts, strict=True))
@@ -67,7 +67,7 @@ def test_a_criterion_is_shown_with_its_points_and_tags(shown: Shown) -> None:
 
 
 def test_a_metric_is_marked_where_it_is_not_about_an_item() -> None:
-    make = shown_study().items
+    make = shown_study().part.items
     assert make
     items = make()
     about = {
