@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.alignment.against_truth import confusion, coverage, scores
@@ -31,6 +31,7 @@ from judgebench.alignment.several import several
 from judgebench.alignment.statistics import NOMINAL, STATISTICS
 from judgebench.alignment.subgroups import subgroups
 from judgebench.errors import Problem, SetupError, nearest, raise_any
+from judgebench.features import Named
 from judgebench.progress import SILENT, Progress
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.rows import Results, Row
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from judgebench.results.paper_table import PaperTable
 
 BEST_BASELINE = "best baseline"
+_CHOSEN_TABLE = Named("judgebench.alignment.paper_tables:chosen_table")
+_SUBGROUP_TABLE = Named("judgebench.alignment.paper_tables:subgroup_table")
+_SCORE_PLOT = Named("judgebench.alignment.alignment_figures:score_plot")
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
 
@@ -147,9 +151,8 @@ class Alignment(Shown):
         >>> table.to_frame().columns.to_list()[:3]
         ['accuracy', 'accuracy_low', 'accuracy_high']
         """
-        from judgebench.alignment.paper_tables import chosen_table
-
-        return chosen_table(self.chosen(columns), intervals)
+        table: PaperTable = _CHOSEN_TABLE(self.chosen(columns), intervals)
+        return table
 
     def by(self, column: str) -> PaperTable:
         """Each judge in each group of answers, by the values of a column that was kept with them,
@@ -160,9 +163,8 @@ class Alignment(Shown):
         >>> jb.align(jb.open_run("runs/small")).by("system").to_frame().columns.to_list()[:2]
         ['accuracy', 'accuracy_low']
         """
-        from judgebench.alignment.paper_tables import subgroup_table
-
-        return subgroup_table(self.chosen(by=column), column)
+        table: PaperTable = _SUBGROUP_TABLE(self.chosen(by=column), column)
+        return table
 
     def chosen(self, columns: Sequence[str] = (), by: str = "") -> Alignment:
         """The same with these `columns` of its table, in the report and the paper, and with the
@@ -189,14 +191,9 @@ class Alignment(Shown):
         >>> jb.align(jb.open_run("runs/small")).plot("kappa_quadratic").get_xlabel()
         'Quadratic κ'
         """
-        from judgebench.alignment.alignment_figures import score_figure
-        from judgebench.results.figure import draw_intervals, plotted
-
         if not self.real_judges:
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
-        self.chosen([statistic])
-        shown = score_figure(self, statistic)
-        axes: Axes = plotted(partial(draw_intervals, shown), ax, width)
+        axes: Axes = _SCORE_PLOT(self.chosen([statistic]), statistic, ax, width)
         return axes
 
     def records(self) -> dict[str, list[Any]]:

@@ -11,7 +11,15 @@ import numpy as np
 from judgebench.alignment.alignment import Alignment
 from judgebench.alignment.alignment_tables import count_of, naming, scores
 from judgebench.alignment.statistics import STATISTICS
-from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
+from judgebench.results.figure import (
+    SMALL,
+    draw_intervals,
+    ink_on,
+    new_panels,
+    plotted,
+    slug,
+    whisker,
+)
 from judgebench.results.part import Drawing, Figure, Intervals, Lane, LaneKind
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
@@ -31,6 +39,12 @@ def score_figure(a: Alignment, statistic: str) -> Intervals:
     title = f"{heading} with interval, failures left out"
     key = f"judges_and_controls_{statistic}"
     return Intervals(key, title, tuple(lines.items()), axis=heading)
+
+
+def score_plot(a: Alignment, statistic: str, ax: Any, width: float | None) -> Any:
+    """The axes of `score_figure`."""
+    draw = partial(draw_intervals, score_figure(a, statistic))
+    return plotted(draw, ax, width)
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:

@@ -138,10 +138,9 @@ def _what_if(a: Alignment) -> Iterator[Block]:
     names = [judge.name for judge in a.real_judges]
     missing = counted(sum(r.estimate.n_missing for r in rows if r.judge in names), "label")
     yield _block(
-        a, "Missing verdicts", tables.failures("accuracy"), on_screen=True,
+        a, "Missing verdicts", tables.FAILURES, on_screen=True,
         gist=f"{missing} of the judges, and what they change",
     )  # fmt: skip
-    yield _block(a, "Missing verdicts, counted three ways", tables.failures(), folded=True)
 
 
 def _span(found: Iterable[Estimate]) -> str:
@@ -174,18 +173,16 @@ def _models(a: Alignment) -> Iterator[str]:
 
 
 def _what_judged(judge: JudgeVerdicts) -> str:
-    """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp 2026.1`."""
+    """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp, 2026.1`."""
     about = judge.about or {}
-    if not (model := backend_fact(about, "model") or backend_fact(about, "file")):
-        members = about.get("members") or about.get("of") or ()
+    by_user = about.get("about") or {}  # what the user says of recorded verdicts
+    keys = ("model", "file", "revision", "engine", "version", "date")
+    facts = [by_user.get(key) or backend_fact(about, key) for key in keys]
+    if "backend" not in about:
+        members = listed([*(about.get("members") or about.get("of") or ())])
         kind = str(about.get("judge", _KINDS[judge.kind][0]))
-        kind = f"{kind} of {listed(list(members))}" if members else kind
-        by_user = about.get("about") or {}  # what the user says of recorded verdicts
-        return ", ".join(filter(None, (kind, by_user.get("model"), by_user.get("date"))))
-    revision = str(backend_fact(about, "revision") or "")[:12]
-    engine = " ".join(str(backend_fact(about, key) or "") for key in ("engine", "version"))
-    facts = (str(model), f"revision {revision}" if revision else "", engine.strip())
-    return ", ".join(filter(None, facts))
+        facts.insert(0, f"{kind} of {members}" if members else kind)
+    return ", ".join(str(fact) for fact in facts if fact)
 
 
 # --- sentences ------------------------------------------------------------------------------------

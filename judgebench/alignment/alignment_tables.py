@@ -211,24 +211,20 @@ SELF_CONSISTENCY = TableSpec(
 )
 
 
-def failures(statistic: str = "") -> TableSpec:
-    """One statistic three ways, or all of them, for each judge and metric of which verdicts are
-    missing."""
+def _failures(a: Alignment) -> Iterator[Row]:
+    for row in a.results.select("score", "accuracy", failures="worst"):
+        about = {"judge": row.judge, "metric": row.metric}
+        yield from a.results.select("score", "accuracy", **about)
 
-    def rows(a: Alignment) -> Iterator[Row]:
-        for row in a.results.select("score", statistic, failures="worst"):
-            if row.estimate.value is not None:
-                about = {"judge": row.judge, "metric": row.metric}
-                yield from a.results.select("score", row.statistic, **about)
 
-    return TableSpec(
-        f"{statistic or 'all'}-failures",
-        "Scores where verdicts are missing: three ways to count them",
-        rows,
-        ("judge", "metric", "statistic"),
-        "failures",
-        ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
-    )
+FAILURES = TableSpec(
+    "accuracy-failures",
+    "Accuracy where verdicts are missing: three ways to count them",
+    _failures,
+    ("judge", "metric"),
+    "failures",
+    ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
+)
 
 
 def confusion(metric: Metric) -> TableSpec:
@@ -394,12 +390,7 @@ COMPARISONS = TableSpec(
 JUDGES = TableSpec(
     "judges",
     "The judges and what they used",
-    lambda a: [
-        row
-        for judge in a.study.judges
-        for analysis in ("verdicts", "usage")
-        for row in a.results.select(analysis, judge=judge.name)
-    ],
+    lambda a: [*a.results.select("verdicts"), *a.results.select("usage")],
     ("judge",),
     notes=(
         "Statuses count the last verdict on each answer; calls and tokens count all attempts. "

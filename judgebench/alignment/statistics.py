@@ -30,10 +30,6 @@ from judgebench.stats.jackknife import Statistic
 FailurePolicy = Literal["left_out", "worst", "best"]
 NOMINAL = "the metric is nominal: its labels have no severity"
 
-# --- limits: how much is enough, and how much is too much to list ---------------------------------
-
-FEW_LABELS = 10
-"""Of an annotator with fewer labels on a metric, a Dawid-Skene model knows next to nothing."""
 MOST_ANNOTATORS_IN_PAIRS = 12
 """Beyond this many annotators nobody reads a table of pairs any more."""
 

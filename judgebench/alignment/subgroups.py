@@ -72,8 +72,7 @@ def _of_group(
     sums = humans.clusters[here].occurring().sums(ahead, pairs)
     return {
         "accuracy": score_of(study, STATISTICS["accuracy"], metric, ClusterCounts(counts), 0),
-        "annotator_gap": _gap(sums, study.level),
-        "permutation_p": _p_of_gap(sums),
+        **_gap(sums, study.level),
     }
 
 
@@ -95,22 +94,19 @@ def _beside_annotators(
     return (ahead * is_pair).sum(axis=1), is_pair.sum(axis=1).astype(np.float64)
 
 
-def _gap(sums: FloatArray, level: float) -> Estimate:
-    """Judge minus annotator, from what pairs add up to by cluster (clusters, 2)."""
-    ahead, pairs = sums.T
-    found = mean_difference(
-        ahead[:, None], pairs[:, None], np.ones((1, len(sums))), level, balanced=False
-    )
-    n = int(pairs.sum())
+def _gap(sums: FloatArray, level: float) -> Mapping[str, Estimate]:
+    """Judge minus annotator and the p of a gap of 0, from what pairs add up to by cluster
+    (clusters, 2)."""
+    n = int(sums[:, 1].sum())
     if not n:
-        return Estimate(None, reason=NO_OVERLAP)
+        return dict.fromkeys(("annotator_gap", "permutation_p"), Estimate(None, reason=NO_OVERLAP))
+    ahead, pairs = np.hsplit(sums, 2)
+    found = mean_difference(ahead, pairs, np.ones((1, len(sums))), level, balanced=False)
     value, low, high = (float(x[0]) for x in (found.value, found.low, found.high))
     method = f"n counts pairs of an item and an annotator; {SMOOTHED_T}"
-    return Estimate(value, low, high, method, n, level=level)
-
-
-def _p_of_gap(sums: FloatArray) -> Estimate:
-    """The p of a gap of 0."""
-    p, n = permutation_test(sums[:, 0]), int(sums[:, 1].sum())
-    reason = NEVER_APART if n else NO_OVERLAP
-    return Estimate(p, None, None, SIGNS_FLIPPED, n, reason="" if p is not None else reason)
+    p = permutation_test(sums[:, 0])
+    reason = NEVER_APART if p is None else ""
+    return {
+        "annotator_gap": Estimate(value, low, high, method, n, level=level),
+        "permutation_p": Estimate(p, None, None, SIGNS_FLIPPED, n, reason=reason),
+    }

@@ -7,72 +7,94 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.records import HUMAN_COLUMN, Status
+from judgebench.records import HUMAN_COLUMN, TRAINED_ON, Status
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.response_sets import response_sets
+from judgebench.studies.study import JudgeVerdicts, Study
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judgebench.studies.study import JudgeVerdicts, Study
-
-REFERENCE = "reference"
-
-
-def reference_sets(study: Study, metric: Metric) -> IntArray:
-    """The response set of each item (items,) of a metric on which several labels may be right."""
-    made, found = study.humans[metric.id].made, np.full(len(study.answers), -1, dtype=np.int64)
-    shares = made.shares(len(metric.labels), study.config)
-    found[made.rows] = response_sets(shares, study.config.accepted_by)
-    return found
+NOT_JUDGED, NO_LABEL = "not judged", "no label"
+Texts = Sequence[str]  # one for each item; empty where there is no label
 
 
-def human_labels(study: Study, metric: Metric) -> Mapping[str, Sequence[str]]:
-    """The reference label of each item, and the label of each annotator, by the name of a column;
-    empty where there is none. Nothing where nobody labelled."""
-    ratings, is_set = study.humans[metric.id].ratings, metric.several
-    if not len(ratings.rows):
-        return {}
-    codes = {REFERENCE: reference_sets(study, metric) if is_set else study.humans[metric.id].truth}
-    values = ratings.values if ratings.sets is None else ratings.sets
-    for annotator, own in zip(ratings.annotators, values.T, strict=True):
-        column = codes[f"annotator {annotator}"] = np.full(len(study.answers), -1, dtype=np.int64)
-        column[ratings.rows] = own
-    text_of = metric.text_of if is_set else metric.label_texts.__getitem__
-    texts = {code: text_of(code) for x in codes.values() for code in np.unique(x[x >= 0]).tolist()}
-    return {name: [texts.get(code, "") for code in x.tolist()] for name, x in codes.items()}
+def reference_labels(study: Study, metric: Metric) -> Texts:
+    """The reference label of each item; of several right labels the response set."""
+    humans = study.humans[metric.id]
+    if not metric.several:
+        return _texts(metric, humans.truth)
+    shares = humans.made.shares(len(metric.labels), study.config)
+    sets = response_sets(shares, study.config.accepted_by)
+    return _texts(metric, _of_all(study, humans.made.rows, sets))
 
 
-def _ended(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[tuple[str, str]]:
-    """The label of each item, and how its verdict ended; both empty where there is none. Only where
-    no label counts is the verdict itself read, which takes time."""
-    texts = (*metric.label_texts, "")
-    judged, asked = study.judged(judge, metric), study.asked(judge, metric)
-    for answer, code, is_asked in zip(study.answers, judged.tolist(), asked.tolist(), strict=True):
-        if not is_asked:
-            yield "", ""
-        elif code >= 0 and not metric.several:
-            yield texts[code], Status.OK.value
-        else:
-            verdict = judge.verdicts[answer.item_id]
-            yield verdict.labels.get(metric.id, ""), verdict.status.value
+def annotator_labels(study: Study, metric: Metric) -> Mapping[str, Texts]:
+    """The label that each annotator gave each item, by name."""
+    ratings = study.humans[metric.id].ratings
+    labels = (ratings.values if ratings.sets is None else ratings.sets).T
+    of_all = (_texts(metric, _of_all(study, ratings.rows, codes)) for codes in labels)
+    return dict(zip(ratings.annotators, of_all, strict=True))
+
+
+def judge_labels(study: Study, judge: JudgeVerdicts, metric: Metric) -> tuple[Texts, Texts]:
+    """The label that a judge gave each item, and how its verdict ended. Only where no label counts
+    is the verdict itself read, which takes time."""
+    codes = (study.judged_sets if metric.several else study.judged)(judge, metric)
+    labels, ids = [*_texts(metric, codes)], [*study.answers.item_ids()]
+    statuses = [Status.OK.value] * len(labels)
+    for row in np.flatnonzero(codes < 0).tolist():
+        labels[row], statuses[row] = _without_label(judge, metric, ids[row])
+    return labels, statuses
+
+
+def _without_label(judge: JudgeVerdicts, metric: Metric, item: str) -> tuple[str, str]:
+    """An abstention, or the reason why there is no label."""
+    if (verdict := judge.verdicts.get(item)) is None:
+        return "", NOT_JUDGED
+    if verdict.reason == TRAINED_ON:
+        return "", TRAINED_ON
+    label = verdict.labels.get(metric.id) or ""
+    is_ok = verdict.status is Status.OK
+    if label in metric.abstain:
+        return label, verdict.status.value
+    return "", NO_LABEL if is_ok else verdict.status.value
+
+
+def _texts(metric: Metric, codes: IntArray) -> Texts:
+    """The texts of labels, or of sets of them (items,); empty where the code is negative."""
+    text_of = metric.text_of if metric.several else metric.label_texts.__getitem__
+    texts = {code: text_of(code) if code >= 0 else "" for code in np.unique(codes).tolist()}
+    return [texts[code] for code in codes.tolist()]
+
+
+def _of_all(study: Study, rows: IntArray, codes: IntArray) -> IntArray:
+    whole = np.full(len(study.answers), -1, dtype=np.int64)
+    whole[rows] = codes
+    return whole
+
+
+def human_columns(study: Study, metric: Metric) -> Mapping[str, Texts]:
+    """The reference label and each annotator's, by the name of a column."""
+    people = annotator_labels(study, metric)
+    columns = {"reference": reference_labels(study, metric)} if people else {}
+    return columns | {f"annotator {name}": labels for name, labels in people.items()}
 
 
 def item_frame(study: Study) -> pd.DataFrame:
     """One row for each item and metric: see `Study.items`."""
     import pandas as pd
 
-    questions = [answer.question for answer in study.answers]
-    about = {"item_id": [*study.answers.item_ids()], "question": questions, **study.cells}
+    ids, questions = zip(*((x.item_id, x.question) for x in study.answers), strict=True)
     frames = []
     for metric in study.rubric.metrics:
-        columns: dict[str, Any] = {**about, "metric": metric.id, **human_labels(study, metric)}
+        columns: dict[str, Any] = {"item_id": ids, "question": questions, **study.cells}
+        columns |= {"metric": metric.id, **human_columns(study, metric)}
         for judge in study.real_judges:
-            labels, statuses = zip(*_ended(study, judge, metric), strict=True)
+            labels, statuses = judge_labels(study, judge, metric)
             columns |= {f"judge {judge.name}": labels, f"status {judge.name}": statuses}
-        frame = pd.DataFrame(columns, range(len(study.answers)))
-        frames.append(frame[study.answers.of_kind(metric, study.rubric)])
+        frames.append(pd.DataFrame(columns)[study.answers.of_kind(metric, study.rubric)])
     return pd.concat(frames, ignore_index=True).fillna("")
 
 
@@ -81,27 +103,23 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
     label for each metric, how the verdict ended and, where a label is missing, why; then of each
     metric the reference label and the label of each annotator."""
     metrics, gaps = study.rubric.metrics, [" ".join(study.gaps)] if study.gaps else []
-    humans = {
-        f"{HUMAN_COLUMN}{name} {metric.id}": column
+    of_people = {
+        f"{HUMAN_COLUMN}{name} {metric.id}": labels
         for metric in metrics
-        for name, column in human_labels(study, metric).items()
+        for name, labels in human_columns(study, metric).items()
     }
     about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
     ids = (metric.id for metric in metrics)
-    yield (*about, *ids, *ended, *humans, *["incomplete" for _ in gaps])
+    yield (*about, *ids, *ended, *of_people, *["incomplete" for _ in gaps])
     judges = study.real_judges
     asked = {judge.name: study.coded(judge).was_asked(study.answers) for judge in judges}
-    several_right = any(metric.several for metric in metrics)
-    codes = {judge.name: [study.judged(judge, metric) for metric in metrics] for judge in judges}
+    by_judge = {j.name: [judge_labels(study, j, m)[0] for m in metrics] for j in judges}
     for row, answer in enumerate(study.answers):
         item = (answer.item_id, answer.question, answer.system, answer.group)
-        of_people = [column[row] for column in humans.values()]
+        human_labels = [labels[row] for labels in of_people.values()]
         for judge in (judge for judge in judges if asked[judge.name][row]):
-            places = [labels[row] for labels in codes[judge.name]]
-            labels = [m.label_texts[i] for m, i in zip(metrics, places, strict=True)]
-            ended = ("ok", "")
-            if min(places) < 0 or several_right:  # only then is the verdict read, which takes time
+            labels, ended = [texts[row] for texts in by_judge[judge.name]], ("ok", "")
+            if not all(labels):
                 verdict = judge.verdicts[answer.item_id]
-                labels = [verdict.labels.get(metric.id, "") for metric in metrics]
                 ended = (verdict.status.value, verdict.reason)
-            yield (*item, judge.name, *labels, *ended, *of_people, *gaps)
+            yield (*item, judge.name, *labels, *ended, *human_labels, *gaps)

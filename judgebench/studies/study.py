@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.features import Named
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
@@ -394,9 +395,8 @@ class Study:
         >>> items.columns.to_list()[:5]
         ['item_id', 'question', 'system', 'metric', 'reference']
         """
-        from judgebench.studies.item_table import item_frame
-
-        return item_frame(self)
+        frame: pd.DataFrame = Named("judgebench.studies.item_table:item_frame")(self)
+        return frame
 
     def only(self, rows: IntArray) -> Study:
         """The same study of the answers at these rows alone, in their order. The truth is not made

@@ -137,7 +137,7 @@ def test_three_ways_are_shown_where_verdicts_are_missing_and_only_there(
     t = table(realistic, "accuracy-failures")
     assert {row[0].text for row in t.rows} == {"OpenBioLLM-70B", "smollm2-135m", "jury-of-three"}
     for row in t.rows:
-        plain, worst, best = (cell.estimate for cell in row[3:])
+        plain, worst, best = (cell.estimate for cell in row[2:])
         assert plain.n_missing > 0
         assert worst.value <= plain.value <= best.value
     assert not [t for t in all_tables(tiny) if t.key.endswith("-failures")]

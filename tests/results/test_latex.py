@@ -272,6 +272,6 @@ def test_the_appendix_of_four_judges_on_three_metrics_has_twelve_pages_at_most(
     appendix = (tmp_path / "latex" / "appendix.tex").read_text("utf-8")
     for title in (
         "May the judge replace", "Agreement among the annotators", "Confusion matrices",
-        "most severe answers", "Scores where verdicts are missing", "The judges and what they used",
+        "most severe answers", "where verdicts are missing", "The judges and what they used",
     ):  # fmt: skip
         assert title in appendix
