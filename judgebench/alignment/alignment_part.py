@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,16 +18,10 @@ from judgebench.records import Estimate
 from judgebench.results.layout import Layout
 from judgebench.results.part import Asks, Block, Card, Part
 from judgebench.studies.item_table import verdict_rows
-from judgebench.studies.study import JudgeKind, JudgeVerdicts, backend_fact
+from judgebench.studies.study import JudgeVerdicts, backend_fact
 from judgebench.words import counted, listed, percent
 
 NO_LABELS = "Without human labels nothing says how often the judges are right."
-_KINDS: Mapping[JudgeKind, tuple[str, str]] = {
-    "judge": ("judge", "judges"),
-    "jury": ("jury", "juries"),
-    "calibration": ("calibrated judge", "calibrated judges"),
-    "control": ("baseline", "baselines"),
-}
 
 
 def alignment_part(a: Alignment) -> Part:
@@ -180,7 +173,7 @@ def _what_judged(judge: JudgeVerdicts) -> str:
     facts = [by_user.get(key) or backend_fact(about, key) for key in keys]
     if "backend" not in about:
         members = listed([*(about.get("members") or about.get("of") or ())])
-        kind = str(about.get("judge", _KINDS[judge.kind][0]))
+        kind = str(about.get("judge", judge.kind))
         facts.insert(0, f"{kind} of {members}" if members else kind)
     return ", ".join(str(fact) for fact in facts if fact)
 
@@ -190,19 +183,17 @@ def _what_judged(judge: JudgeVerdicts) -> str:
 
 def describe(a: Alignment) -> list[str]:
     """Say in a few plain sentences what was compared."""
-    kinds = Counter(judge.kind for judge in a.study.judges)
-    found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    said = [
+    n_metrics = counted(len(a.rubric.metrics), "metric")
+    sentences = [
         *a.compared,
-        f"Rubric {a.rubric.name}, version {a.rubric.version}: "
-        f"{counted(len(a.rubric.metrics), 'metric')}.",
-        f"{listed(found)}.",
+        f"Rubric {a.rubric.name}, version {a.rubric.version}: {n_metrics}.",
+        f"{counted(len(a.real_judges), 'judge')} and {counted(len(a.controls), 'baseline')}.",
     ]
     if not a.study.n_labels:
-        said.append(NO_LABELS)
-    elif not kinds["control"]:
-        said.append("There is no baseline, so no judge can be called good by this report.")
-    return said
+        sentences.append(NO_LABELS)
+    elif not a.controls:
+        sentences.append("There is no baseline, so no judge can be called good by this report.")
+    return sentences
 
 
 # --- settings ------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Decided(Shown):
     def __init__(self, aligned: Alignment) -> None:
         lines = decide(aligned.study).part.standings
         self.lines = tuple(
-            replace(line, outcome=outcome, look=look)
+            replace(line, outcome=outcome, look=look, margin=0.0)
             for line, (outcome, look) in zip(lines, cycle(OUTCOMES.items()), strict=False)
         )
 
