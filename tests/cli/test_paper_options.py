@@ -1,0 +1,54 @@
+"""`--columns` and `--by`: people choose the table of a paper, and groups of answers."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import judgebench as jb
+
+TABLES = Path(__file__).parents[2] / "docs" / "tables"
+FILES = [TABLES / name for name in ("labels.csv", "my-judge.csv")]
+GROUPS = ("--answers", TABLES / "languages.csv", "--by", "language")
+
+
+def test_align_prints_the_chosen_columns_and_the_groups(call) -> None:  # type: ignore[no-untyped-def]
+    code, out, _ = call("align", *FILES, "--columns", "accuracy,macro_f1, kappa", *GROUPS)
+    assert code == 0
+    (heading,) = [line for line in out.splitlines() if line.startswith(" Judge ")]
+    assert heading.split() == ["Judge", "Accuracy", "Macro-F1", "κ", "Outcome"]
+    groups = out.split("By language: the judges in each group of answers")[1]
+    first = groups.split("Refused: my-judge")[1].splitlines()[1]
+    study = jb.study(*FILES, TABLES / "languages.csv", columns={"language": "kept"})
+    row = jb.align(study).by("language").to_frame().loc["Refused", "my-judge", "de"]
+    assert first.split()[:3] == ["de", f"{row.n:.0f}", f"{row.accuracy:.2f}".removeprefix("0")]
+
+
+def test_a_report_holds_the_chosen_table_and_the_rows_of_groups(  # type: ignore[no-untyped-def]
+    call, tmp_path: Path
+) -> None:
+    given = ("--columns", "macro_f1", *GROUPS, "--to", tmp_path / "out")
+    assert call("report", *FILES, *given)[0] == 0
+    main = (tmp_path / "out" / "latex" / "main.tex").read_text("utf-8")
+    assert "Macro-F1" in main.replace("{}", "").replace("\\\\", "")
+    assert "By language: the judges" in main
+    results = pd.read_csv(tmp_path / "out" / "results.csv", low_memory=False)
+    rows = results[results.analysis == "subgroup"]
+    assert {*rows.group} == {"de", "en"}
+    assert {*rows.statistic} == {"accuracy", "annotator_gap", "permutation_p", "p_holm"}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--columns", "acuracy"), "--columns: is no statistic of this table; did you mean"),
+        (("--by", "system"), "--by: was not kept with the answers"),
+        (("--by", "langauge"), "no table has this column"),
+    ],
+)
+def test_an_unknown_column_is_an_error_that_says_which_there_are(  # type: ignore[no-untyped-def]
+    call, options: tuple[str, str], told: str
+) -> None:
+    code, _, err = call("align", *FILES, *options)
+    assert code == 2
+    assert told in err
