@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.alignment.against_truth import confusion, coverage, scores
@@ -31,7 +32,6 @@ from judgebench.alignment.several import several
 from judgebench.alignment.statistics import NOMINAL, STATISTICS
 from judgebench.alignment.subgroups import subgroups
 from judgebench.errors import Problem, SetupError, nearest, raise_any
-from judgebench.features import Named
 from judgebench.progress import SILENT, Progress
 from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.rows import Results, Row
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from judgebench.results.paper_table import PaperTable
 
 BEST_BASELINE = "best baseline"
-_CHOSEN_TABLE = Named("judgebench.alignment.paper_tables:chosen_table")
-_SUBGROUP_TABLE = Named("judgebench.alignment.paper_tables:subgroup_table")
-_SCORE_PLOT = Named("judgebench.alignment.alignment_figures:score_plot")
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
 
@@ -151,7 +148,7 @@ class Alignment(Shown):
         >>> table.to_frame().columns.to_list()[:3]
         ['accuracy', 'accuracy_low', 'accuracy_high']
         """
-        table: PaperTable = _CHOSEN_TABLE(self.chosen(columns), intervals)
+        table: PaperTable = _shown_by("paper_tables").chosen_table(self.chosen(columns), intervals)
         return table
 
     def by(self, column: str) -> PaperTable:
@@ -163,7 +160,7 @@ class Alignment(Shown):
         >>> jb.align(jb.open_run("runs/small")).by("system").to_frame().columns.to_list()[:2]
         ['accuracy', 'accuracy_low']
         """
-        table: PaperTable = _SUBGROUP_TABLE(self.chosen(by=column), column)
+        table: PaperTable = _shown_by("paper_tables").subgroup_table(self.chosen(by=column), column)
         return table
 
     def chosen(self, columns: Sequence[str] = (), by: str = "") -> Alignment:
@@ -193,7 +190,8 @@ class Alignment(Shown):
         """
         if not self.real_judges:
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
-        axes: Axes = _SCORE_PLOT(self.chosen([statistic]), statistic, ax, width)
+        chosen, draw = self.chosen([statistic]), _shown_by("alignment_figures").score_plot
+        axes: Axes = draw(chosen, statistic, ax, width)
         return axes
 
     def records(self) -> dict[str, list[Any]]:
@@ -247,6 +245,11 @@ class Alignment(Shown):
         defined = [(name, score) for name, score in scores if score.value is not None]
         shortfall = STATISTICS[statistic].shortfall
         return min(defined, key=lambda pair: shortfall(pair[1].value or 0.0), default=None)
+
+
+def _shown_by(module: str) -> Any:
+    """A module that presents alignments; it imports this one, and never the other way round."""
+    return import_module(f"judgebench.alignment.{module}")
 
 
 def align(study: Study, progress: Progress = SILENT) -> Alignment:

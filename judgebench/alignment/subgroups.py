@@ -85,12 +85,12 @@ def _beside_annotators(
     humans = study.humans[metric.id]
     rows, names = humans.ratings.rows, humans.in_bar()
     asked, judged = study.asked(judge, metric)[rows], study.judged(judge, metric)[rows]
-    own = humans.ratings.of(names).values
-    others = np.full(own.shape, -1)
+    labels = humans.ratings.of(names).values
+    others = np.full(labels.shape, -1)
     for column, name in enumerate(names):
         others[:, column] = humans.truth_without(name, humans.trusted(), ties=False)
-    is_pair = asked[:, None] & (own >= 0) & (others >= 0)
-    ahead = (judged[:, None] == others) * 1.0 - (own == others)
+    is_pair = asked[:, None] & (labels >= 0) & (others >= 0)
+    ahead = (judged[:, None] == others) * 1.0 - (labels == others)
     return (ahead * is_pair).sum(axis=1), is_pair.sum(axis=1).astype(np.float64)
 
 
@@ -101,8 +101,8 @@ def _gap(sums: FloatArray, level: float) -> Mapping[str, Estimate]:
     if not n:
         return dict.fromkeys(("annotator_gap", "permutation_p"), Estimate(None, reason=NO_OVERLAP))
     ahead, pairs = np.hsplit(sums, 2)
-    found = mean_difference(ahead, pairs, np.ones((1, len(sums))), level, balanced=False)
-    value, low, high = (float(x[0]) for x in (found.value, found.low, found.high))
+    gap = mean_difference(ahead, pairs, np.ones((1, len(sums))), level, balanced=False)
+    value, low, high = (float(x[0]) for x in (gap.value, gap.low, gap.high))
     method = f"n counts pairs of an item and an annotator; {SMOOTHED_T}"
     p = permutation_test(sums[:, 0])
     reason = NEVER_APART if p is None else ""

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.features import Named
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
@@ -395,7 +395,7 @@ class Study:
         >>> items.columns.to_list()[:5]
         ['item_id', 'question', 'system', 'metric', 'reference']
         """
-        frame: pd.DataFrame = Named("judgebench.studies.item_table:item_frame")(self)
+        frame: pd.DataFrame = import_module("judgebench.studies.item_table").item_frame(self)
         return frame
 
     def only(self, rows: IntArray) -> Study:
