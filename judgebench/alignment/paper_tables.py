@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from judgebench.alignment.alignment import Alignment
 from judgebench.alignment.alignment_tables import (
@@ -57,14 +58,18 @@ def subgroup_table(a: Alignment, column: str) -> PaperTable:
 
 def _on_its_own(a: Alignment, spec: TableSpec) -> PaperTable:
     assert spec.cell
-    rows, name = [*spec.rows(a)], naming(a, spec)
-    lines: dict[tuple[str, ...], dict[str, Estimate | str]] = {}
+    table, rows, name = table_of(a, spec), [*spec.rows(a)], naming(a, spec)
+    lines: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in rows:
+        names = tuple(name(row, key) for key in spec.down)
+        line = lines.setdefault(names, dict(zip(spec.down, names, strict=True)))
         cell = as_cell(spec.cell(row))
-        line = lines.setdefault(tuple(name(row, key) for key in spec.down), {})
-        text = cell.text if row.analysis == "outcome" else row.estimate
-        line[row.statistic] = cell.estimate or text
-    return PaperTable(table_of(a, spec), lines, Results(tuple(rows)))
+        estimate = cell.estimate or row.estimate
+        line[row.statistic] = cell.text if row.analysis == "outcome" else estimate.value
+        if estimate.low is not None:
+            line[f"{row.statistic}_low"] = estimate.low
+            line[f"{row.statistic}_high"] = estimate.high
+    return PaperTable(table, [*lines.values()], spec.down, Results(tuple(rows)))
 
 
 def _judges(a: Alignment, intervals: bool = True) -> TableSpec:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from judgebench.records import Estimate
 from judgebench.results.latex import to_latex
 from judgebench.results.markdown import table_lines
 from judgebench.results.part import Part
@@ -19,16 +18,17 @@ if TYPE_CHECKING:
 
 
 class PaperTable(Shown):
-    """A table that shows itself. `lines` are its numbers, and texts, by statistic for each of its
-    lines, which are named by the texts of its stubs."""
+    """A table that shows itself. `lines` are its numbers without rounding, one mapping for each of
+    its lines, which the columns `index` name."""
 
     def __init__(
         self,
         table: Table,
-        lines: Mapping[tuple[str, ...], Mapping[str, Estimate | str]],
+        lines: Sequence[Mapping[str, Any]],
+        index: Sequence[str],
         results: Results,
     ) -> None:
-        self.table, self.lines, self._results = table, lines, results
+        self.table, self._lines, self._index, self._results = table, lines, index, results
 
     @cached_property
     def part(self) -> Part:
@@ -40,19 +40,7 @@ class PaperTable(Shown):
         (`accuracy_low`, `accuracy_high`); an undefined number is NaN."""
         import pandas as pd
 
-        stubs = [heading.lower() for heading in self.table.columns[: self.table.stubs]]
-        lines = []
-        for names, estimates in self.lines.items():
-            line: dict[str, Any] = dict(zip(stubs, names, strict=True))
-            for key, estimate in estimates.items():
-                if isinstance(estimate, str):
-                    line[key] = estimate
-                    continue
-                line[key] = estimate.value
-                if estimate.low is not None:
-                    line |= {f"{key}_low": estimate.low, f"{key}_high": estimate.high}
-            lines.append(line)
-        return pd.DataFrame(lines).set_index(stubs)
+        return pd.DataFrame(self._lines).set_index([*self._index])
 
     def latex(self) -> str:
         """The table as `main.tex` of a report holds it; needs booktabs alone."""
