@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from judgebench.alignment.against_truth import confusion, coverage, scores
+from judgebench.alignment.against_truth import (
+    confusion,
+    coverage,
+    given_system,
+    label_scores,
+    limits_of_agreement,
+    scores,
+    systems_of,
+)
 from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
 from judgebench.alignment.caveats import (
     bar_lines,
@@ -69,6 +77,9 @@ class Alignment(Shown):
     - asked: the `answers` that the judge was asked about, of n; of a judge that was not asked about
       all
     - score: `failures` (left_out, worst, best)
+    - label: `label`, which is held against all others; of judges that are no baseline
+    - limits_of_agreement: of ordinal metrics whose labels are numbers (Bland and Altman)
+    - given_system: of answers of several systems, what is left without their means
     - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
     - several: `failures` of a judge; `who`, one annotator against the response sets of the others,
@@ -261,6 +272,12 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
         progress.advance("judges on metrics")
     of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
     yield from scored
+    systems = systems_of(study)
+    for pair in pairs:
+        if pair[0].kind != "control":
+            yield from label_scores(study, *pair)
+            yield from limits_of_agreement(study, *pair)
+            yield from given_system(study, *pair, systems)
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from judgebench.alignment.alignment import BEST_BASELINE, Alignment
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
-from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS, STATISTICS, Declared
+from judgebench.alignment.statistics import (
+    GIVEN_SYSTEM,
+    LABEL_STATISTICS,
+    LIMITS_OF_AGREEMENT,
+    MOST_ANNOTATORS_IN_PAIRS,
+    STATISTICS,
+    Declared,
+)
 from judgebench.records import Estimate
 from judgebench.results.layout import Content, Layout
 from judgebench.results.rows import Row
@@ -28,11 +35,15 @@ CONSISTENT = (
 ONE_ANNOTATOR = "One annotator"
 NO_LABEL = "No label"
 _SET_HEADINGS = {"hit": "Hit", "coverage": "Coverage", "exact": "Exact set", "mse": "MSE"}
-_DECLARED = {**STATISTICS, **AGREEMENT_STATISTICS, **TRUTH_STATISTICS}
+_DECLARED = {
+    **STATISTICS, **AGREEMENT_STATISTICS, **TRUTH_STATISTICS, **LABEL_STATISTICS,
+    **LIMITS_OF_AGREEMENT, **GIVEN_SYSTEM,
+}  # fmt: skip
 _STUBS = {
     "metric": "Metric",
     "judge": "Judge",
     "human_label": "Label",
+    "label": "Label",
     "who": "Scored",
     "statistic": "Statistic",
 }
@@ -64,7 +75,7 @@ _SOURCES = {
 _POOLED = {"all": "All pooled"}
 _AMONG = {"observed": "Same label", "fleiss": "κ", "alpha": "α"}
 _BRIEF = {"statistic": {**_NAMES["statistic"], "kappa": "κ", **_AMONG}}
-_SIGNED = ("severity_error", "brier_skill", "accuracy_difference")
+_SIGNED = ("severity_error", "brier_skill", "accuracy_difference", *LIMITS_OF_AGREEMENT)
 
 
 @dataclass(frozen=True)
@@ -267,6 +278,36 @@ LABEL_USE = TableSpec(
     {"who": {"": "Reference label"}},
     _share,
 )
+LABELS = TableSpec(
+    "labels",
+    "Each label against all others, failures left out",
+    lambda a: a.results.select("label"),
+    ("judge", "metric", "label"),
+    notes=(
+        *map(_meaning, LABEL_STATISTICS.values()),
+        "Recall is also called true positive rate or sensitivity, specificity true negative rate.",
+    ),
+)
+LIMITS = TableSpec(
+    "limits-of-agreement",
+    "Limits of agreement: 95 % of differences from the reference label, failures left out",
+    lambda a: a.results.select("limits_of_agreement"),
+    ("judge", "metric"),
+    notes=(
+        "In the unit of the labels, judge minus reference label; the limits are the mean "
+        "difference ± 1.96 standard deviations (Bland and Altman), each with its own interval.",
+    ),
+)
+PARTIAL = TableSpec(
+    "given-system",
+    "Partial correlation given the system, failures left out",
+    lambda a: a.results.select("given_system"),
+    across="judge",
+    notes=(
+        *map(_meaning, GIVEN_SYSTEM.values()),
+        "A judge that only knows which systems are good reaches 0.",
+    ),
+)
 SEVERAL_RIGHT = TableSpec(
     "several",
     "Several right labels: agreement with the response sets",
@@ -306,13 +347,17 @@ AGREEMENT = TableSpec(
     "agreement",
     "Agreement among the annotators",
     _among_all,
-    notes=tuple(map(_meaning, AGREEMENT_STATISTICS.values())),
+    notes=tuple(_meaning(d) for d in AGREEMENT_STATISTICS.values() if d.shown & {"all", "people"}),
 )
 PAIRS = TableSpec(
-    "alpha-pairs",
-    "Krippendorff's α for each pair of annotators",
-    lambda a: [row for row in a.results.select("agreement", "alpha") if row["who"] != "all"],
-    across="who",
+    "pairs",
+    "Agreement of each pair of annotators",
+    lambda a: [
+        row for row in a.results.select("agreement") if row["who"] != "all" and row.metric != "all"
+    ],
+    ("metric", "statistic"),
+    "who",
+    tuple(_meaning(d) for d in AGREEMENT_STATISTICS.values() if "pairs" in d.shown),
 )
 
 # --- label probabilities --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.confusion import confusion_by_cluster, fill_failures, recall
+from judgebench.stats.confusion import confusion_by_cluster, fill_failures, of_label
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
 from judgebench.stats.paired import SIGNS_FLIPPED, difference_of, holm, mcnemar_clustered
 from judgebench.studies.study import JudgeVerdicts, Study
@@ -46,7 +46,9 @@ def both_of(study: Study, pair: tuple[JudgeVerdicts, JudgeVerdicts], metric: Met
 
 def formula_of(declared: Declared, metric: Metric) -> Statistic:
     """Of confusion counts; that of severe recall too, whose interval is exact elsewhere."""
-    return declared.formula(metric) if declared.formula else recall(len(metric.labels) - 1)
+    return (
+        declared.formula(metric) if declared.formula else of_label("recall", len(metric.labels) - 1)
+    )
 
 
 def failure_policies(found: Both, metric: Metric) -> Iterator[tuple[FailurePolicy, Both, int]]:

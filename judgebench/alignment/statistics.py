@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from judgebench.rubric import Metric
@@ -16,10 +17,14 @@ from judgebench.stats.confusion import (
     BALANCED_ACCURACY,
     KENDALL_TAU_B,
     MACRO_F1,
+    MATTHEWS,
     SPEARMAN,
+    LabelStatistic,
     cohen_kappa,
+    limit_of_agreement,
     mean_absolute_severity_error,
     mean_severity_error,
+    of_label,
     overestimated,
     pearson,
     underestimated,
@@ -53,6 +58,7 @@ class Declared:
     formula: Callable[..., Any] | None = None
     best: Literal["higher", "lower", "zero"] = "higher"
     needs_severities: bool = False
+    of_severe: bool = False
     shown: frozenset[str] = frozenset()
 
     def shortfall(self, value: float) -> float:
@@ -61,6 +67,8 @@ class Declared:
 
     def fits(self, metric: Metric) -> bool:
         """True where it can be defined on such a metric."""
+        if self.of_severe:
+            return metric.most_severe is not None
         return metric.kind == "ordinal" or not self.needs_severities
 
     @property
@@ -78,6 +86,19 @@ def _always(statistic: Statistic) -> Callable[[Metric], Statistic]:
     return lambda metric: statistic
 
 
+def _of_severe(name: LabelStatistic) -> Callable[[Metric], Statistic]:
+    """A statistic of the most severe label against all others."""
+    return lambda metric: of_label(name, len(metric.labels) - 1)
+
+
+def label_numbers(metric: Metric) -> tuple[float, ...]:
+    """The labels of an ordinal metric as the numbers that they are; empty where one is none."""
+    try:
+        return tuple(map(float, metric.label_texts)) if metric.kind == "ordinal" else ()
+    except ValueError:
+        return ()
+
+
 def chance_corrected(metric: Metric) -> Statistic:
     """Gwet's AC1, or AC2 by severity."""
     return gwet_ac(metric.severities if metric.kind == "ordinal" else None)
@@ -90,61 +111,194 @@ AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by sev
 _ALL_OVER = frozenset({"drawn", "ceiling", "paper"})
 STATISTICS = by_key(
     Declared(
-        "accuracy", "Accuracy", "share of items on which the judge gives the human label",
-        _always(ACCURACY), shown=_ALL_OVER,
+        "accuracy",
+        "Accuracy",
+        "share of items on which the judge gives the human label",
+        _always(ACCURACY),
+        shown=_ALL_OVER,
     ),
     Declared(
-        "balanced_accuracy", "Balanced accuracy", "mean recall over the labels that humans gave",
+        "balanced_accuracy",
+        "Balanced accuracy",
+        "mean recall over the labels that humans gave",
         _always(BALANCED_ACCURACY),
     ),
     Declared("macro_f1", "Macro-F1", "mean F1 over the labels that occur", _always(MACRO_F1)),
     Declared(
-        "kappa", "Cohen's κ", "agreement beyond chance, unweighted",
-        lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling", "paper"}),
+        "mcc",
+        "MCC",
+        "Matthews correlation of the judge's and the human labels, of any number",
+        _always(MATTHEWS),
     ),
     Declared(
-        "weighted_kappa", "Weighted κ", "agreement beyond chance, quadratic weights by severity",
+        "kappa",
+        "Cohen's κ",
+        "agreement beyond chance, unweighted",
+        lambda metric: cohen_kappa("none"),
+        shown=frozenset({"ceiling", "paper"}),
+    ),
+    Declared(
+        "weighted_kappa",
+        "Weighted κ",
+        "agreement beyond chance, quadratic weights by severity",
         lambda metric: cohen_kappa("quadratic", metric.severities),
-        needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
+        needs_severities=True,
+        shown=frozenset({"drawn", "ceiling"}),
     ),
     Declared(
-        "alpha", ALPHA, ALPHA_MEANING,
+        "kappa_linear",
+        "Linear κ",
+        "agreement beyond chance, linear weights by severity",
+        lambda metric: cohen_kappa("linear", metric.severities),
+        needs_severities=True,
+    ),
+    Declared(
+        "alpha",
+        ALPHA,
+        ALPHA_MEANING,
         lambda metric: krippendorff_alpha_of_two(metric.kind),
         shown=frozenset({"ceiling", "paper"}),
     ),
     Declared("ac", AC, AC_MEANING, chance_corrected),
     Declared(
-        "spearman", "Spearman's ρ", "correlation of the ranks of the judge's and the human labels",
-        _always(SPEARMAN), needs_severities=True,
-    ),
-    Declared(
-        "pearson", "Pearson's r", "correlation of the judge's and the human severities",
-        lambda metric: pearson(metric.severities), needs_severities=True,
-    ),
-    Declared(
-        "tau_b", "Kendall's τ-b", "rank correlation: concordant less discordant pairs of items",
-        _always(KENDALL_TAU_B), needs_severities=True,
-    ),
-    Declared(
-        "severity_error", "Mean severity error", "judge minus human; positive overestimates",
-        lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
-    ),
-    Declared(
-        "absolute_severity_error", "Mean absolute severity error",
-        "distance of the judge's severity from the human one; 0 is best",
-        lambda metric: mean_absolute_severity_error(metric.severities), "lower",
+        "spearman",
+        "Spearman's ρ",
+        "correlation of the ranks of the judge's and the human labels",
+        _always(SPEARMAN),
         needs_severities=True,
     ),
     Declared(
-        "overestimated", "Overestimated", "share of items judged more severe than by humans",
-        lambda metric: overestimated(metric.severities), "lower", needs_severities=True,
+        "pearson",
+        "Pearson's r",
+        "correlation of the judge's and the human severities",
+        lambda metric: pearson(metric.severities),
+        needs_severities=True,
     ),
     Declared(
-        "underestimated", "Underestimated", "share of items judged less severe than by humans",
-        lambda metric: underestimated(metric.severities), "lower", needs_severities=True,
+        "tau_b",
+        "Kendall's τ-b",
+        "rank correlation: concordant less discordant pairs of items",
+        _always(KENDALL_TAU_B),
+        needs_severities=True,
     ),
     Declared(
-        "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
-        needs_severities=True, shown=frozenset({"ceiling", "paper"}),
+        "severity_error",
+        "Mean severity error",
+        "judge minus human; positive overestimates",
+        lambda metric: mean_severity_error(metric.severities),
+        "zero",
+        needs_severities=True,
+    ),
+    Declared(
+        "absolute_severity_error",
+        "Mean absolute severity error",
+        "distance of the judge's severity from the human one; 0 is best",
+        lambda metric: mean_absolute_severity_error(metric.severities),
+        "lower",
+        needs_severities=True,
+    ),
+    Declared(
+        "overestimated",
+        "Overestimated",
+        "share of items judged more severe than by humans",
+        lambda metric: overestimated(metric.severities),
+        "lower",
+        needs_severities=True,
+    ),
+    Declared(
+        "underestimated",
+        "Underestimated",
+        "share of items judged less severe than by humans",
+        lambda metric: underestimated(metric.severities),
+        "lower",
+        needs_severities=True,
+    ),
+    Declared(
+        "severe_recall",
+        "Severe recall",
+        "share of the most severe items that the judge finds",
+        of_severe=True,
+        shown=frozenset({"ceiling", "paper"}),
+    ),
+    Declared(
+        "severe_precision",
+        "Severe precision",
+        "share of the items that the judge calls most severe that are",
+        _of_severe("precision"),
+        of_severe=True,
+    ),
+    Declared(
+        "severe_f1",
+        "Severe F1",
+        "harmonic mean of severe precision and severe recall",
+        _of_severe("f1"),
+        of_severe=True,
+    ),
+    Declared(
+        "severe_specificity",
+        "Severe specificity",
+        "share of the other items to which the judge does not give the most severe label",
+        _of_severe("specificity"),
+        of_severe=True,
+    ),
+)
+# Of every label against all others; `formula` takes the place of the label.
+LABEL_STATISTICS = by_key(
+    Declared(
+        "precision",
+        "Precision",
+        "share of the items so labelled by the judge that are so",
+        partial(of_label, "precision"),
+    ),
+    Declared(
+        "recall",
+        "Recall",
+        "share of the items with this reference label that the judge labels so",
+        partial(of_label, "recall"),
+    ),
+    Declared(
+        "f1",
+        "F1",
+        "harmonic mean of precision and recall",
+        partial(of_label, "f1"),
+    ),
+    Declared(
+        "specificity",
+        "Specificity",
+        "share of all other items that the judge does not label so",
+        partial(of_label, "specificity"),
+    ),
+    Declared(
+        "roc_auc",
+        "ROC-AUC",
+        "of an item with this reference label and one with another, the "
+        "chance that the first is given the higher probability, or score",
+    ),
+)
+# Of labels that are numbers, after Bland and Altman; `formula` takes the severities.
+LIMITS_OF_AGREEMENT = by_key(
+    Declared(
+        "mean_difference",
+        "Mean difference",
+        "judge minus reference label",
+        mean_severity_error,
+    ),
+    Declared(
+        "lower_limit",
+        "Lower limit",
+        "mean difference less 1.96 standard deviations",
+        partial(limit_of_agreement, sign=-1),
+    ),
+    Declared(
+        "upper_limit",
+        "Upper limit",
+        "mean difference plus 1.96 standard deviations",
+        partial(limit_of_agreement, sign=1),
+    ),
+)
+GIVEN_SYSTEM = by_key(
+    Declared(
+        "partial_correlation", "Partial correlation",
+        "Pearson's r of the severities, after the mean of each system is taken off both",
     ),
 )  # fmt: skip

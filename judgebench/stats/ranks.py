@@ -30,6 +30,7 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.jackknife import (
     LEVEL,
+    SHARE,
     ClusterCounts,
     jackknife_interval,
 )
@@ -400,6 +401,57 @@ def item_ranks(x: FloatArray | IntArray) -> FloatArray:
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(x, nan_policy="omit") - ((~np.isnan(x)).sum() + 1) / 2)
+
+
+NO_SCORED_ITEM = "no item has both a reference label and a score"
+ONE_CLASS = "all items have this reference label, or none has it: there is no pair to put in order"
+
+
+def roc_auc(
+    score: FloatArray, positive: IntArray, clusters: Clusters, level: float = LEVEL
+) -> Estimate:
+    """The area under the ROC curve: the share of pairs of a positive and a negative item of which
+    the positive one has the higher `score`, level ones counted half.
+
+    `score` (items,) is NaN where there is none; `positive` (items,) is 1 or 0, -1 without a
+    reference label. Mann and Whitney (1947); Hanley and McNeil (1982), "The meaning and use of the
+    area under a receiver operating characteristic (ROC) curve". Interval: `jackknife_interval` over
+    clusters, all of whose pairs are left out.
+
+    >>> score, truth = np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])
+    >>> roc_auc(score, truth, Clusters(np.arange(4), 4)).value
+    0.75
+    """
+    known = ~np.isnan(score) & (positive >= 0)
+    x, groups = score[known], clusters[known].occurring()
+    is_positive = positive[known].astype(np.int64)
+    n, P = len(x), int(is_positive.sum())
+    shared = Estimate(None, n=n, n_missing=len(score) - n, level=level)
+    if P in (0, n):
+        return replace(shared, reason=ONE_CLASS if n else NO_SCORED_ITEM)
+    passed = _others_below(x, is_positive, np.zeros(n, dtype=np.int64))
+    ordered = np.where(is_positive, passed, P - passed)  # its pairs in the right order
+    of_cluster = is_positive * _others_below(x, is_positive, groups.codes)
+    p, m, pairs, pairs_within = groups.sums(is_positive, 1 - is_positive, ordered, of_cluster).T
+    U = float(ordered @ is_positive)
+    left_out = ratio(U - pairs + pairs_within, (P - p) * (n - P - m))
+    value, each = U / (P * (n - P)), np.ones(groups.n, dtype=np.int64)
+    estimate = jackknife_interval(value, left_out, each, level, SHARE)
+    return replace(estimate, n=n, n_missing=shared.n_missing, level=level)
+
+
+def _others_below(x: FloatArray, kind: IntArray, group: IntArray) -> FloatArray:
+    """The number of items of the same group and the other kind that have a lower x (items,)."""
+    return _below(x, group) - _below(x, 2 * group + kind)
+
+
+def _below(x: FloatArray, group: IntArray) -> FloatArray:
+    """The number of items of the same group with a lower x (items,), level ones counted half."""
+    _, place = np.unique(x, return_inverse=True)
+    cells = group.astype(np.int64) * (len(x) + 1) + place
+    _, cell, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    size = np.bincount(group)
+    return np.asarray((np.cumsum(counts) - counts / 2)[cell] - (np.cumsum(size) - size)[group])
 
 
 def levels(scores: FloatArray) -> FloatArray:
