@@ -131,14 +131,11 @@ def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[
     >>> median_label(np.array([[0, 1, 2, 2], [1, -1, -1, 2]]), "upper").tolist()
     [2, 2]
     """
-    units, annotators = ratings.shape
-    if annotators == 0:
-        return np.full(units, MISSING)
-    ordered = np.sort(ratings, axis=1)  # the missing ones come first
-    m = (ratings >= 0).sum(axis=1)
+    counts = value_counts(ratings, int(ratings.max(initial=0)) + 1)
+    m = counts.sum(axis=1)
     rank = (m - 1) // 2 if even == "lower" else m // 2
-    place = np.minimum(annotators - m + rank, annotators - 1)  # where m is 0, any place holds -1
-    return np.take_along_axis(ordered, place[:, None], axis=1)[:, 0].astype(np.int64)
+    below = (counts.cumsum(axis=1) <= rank[:, None]).sum(axis=1)
+    return np.where(m > 0, below, MISSING)
 
 
 def majority_label(ratings: IntArray, k: int, ties: Ties) -> NDArray[np.int64]:
