@@ -165,6 +165,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="400 items, once")
     parser.add_argument("--repeat", type=int, default=5, metavar="TIMES")
     given = parser.parse_args()
+    sizes, repeats = (((400, 3),), 1) if given.quick else (SIZES, given.repeat)
     print(f"judgebench align, 3 labels an item, median of {repeats}; limit of the ratio {LIMIT}")
     print(
         f"  {'items':>9}{'annotators':>12}{'numbers':>9}{'align s':>10}{'plain s':>10}{'ratio':>9}"
