@@ -245,8 +245,8 @@ def dawid_skene(
     annotators = int(columns.max(initial=-1)) + 1
     rated = (ratings >= 0).any(axis=1)
     # A million units are few kinds where annotators are few, and EM only needs the kinds.
-    kinds, kind_of = distinct_rows(_repeats_in_order(ratings[rated], columns))
-    how_many = np.bincount(kind_of, minlength=len(kinds))
+    one_of_each, kind_of = distinct_rows(ratings[rated])
+    kinds, how_many = ratings[rated][one_of_each], np.bincount(kind_of)
     n = _counts(kinds, columns, annotators, k)
     T = label_shares(kinds, k)
     trace: list[float] = []
@@ -305,12 +305,3 @@ def _counts(kinds: IntArray, columns: IntArray, annotators: int, k: int) -> csr_
     cell = columns[column] * k + kinds[unit, column]
     shape = (len(kinds), annotators * k)
     return csr_matrix((np.ones(len(unit)), (unit, cell)), shape=shape)
-
-
-def _repeats_in_order(ratings: IntArray, columns: IntArray) -> IntArray:
-    """The ratings with each annotator's repeats sorted: their order means nothing."""
-    ordered = ratings.copy()
-    for annotator in np.flatnonzero(np.bincount(columns) > 1):
-        mine = columns == annotator
-        ordered[:, mine] = np.sort(ratings[:, mine], axis=1)
-    return ordered
