@@ -10,6 +10,7 @@ Looks at a study before its end: how much stricter each must be so that errors s
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,6 +81,7 @@ def _bound(at: FloatArray, mass: FloatArray, step: float, spend: float, most: fl
 
 
 EXACT = "exact (Clopper-Pearson)"
+_MOST_ITEMS = 1 << 40  # of a plan: what is searched
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
@@ -115,19 +117,11 @@ def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> in
     if not 0 <= p <= 1 or half_width <= 0:
         raise ValueError(f"needs 0 <= p <= 1 and half_width > 0; found {p} and {half_width}")
 
-    def wide(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         low, high = exact_limits(p * n, n, level)
-        return max(p - low, high - p) > half_width
+        return max(p - low, high - p) <= half_width
 
-    if not wide(1):
-        return 1
-    below, enough = 1, 2
-    while wide(enough):
-        below, enough = enough, 2 * enough
-    while enough - below > 1:  # wide(below) and not wide(enough)
-        middle = (below + enough) // 2
-        below, enough = (middle, enough) if wide(middle) else (below, middle)
-    return enough
+    return 1 + bisect_left(range(1, _MOST_ITEMS), True, key=is_enough)
 
 
 def exact_limits(x: float, n: float, level: float) -> tuple[float, float]:

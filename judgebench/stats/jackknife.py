@@ -21,10 +21,9 @@ import scipy  # whose parts load when they are first used
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, distinct_rows
 from judgebench.stats.intervals import (
-    CLUSTERED_EXACT,
     EXACT,
     SMOOTHED_T,
-    clustered_share,
+    exact_share,
     mean_difference,
 )
 
@@ -115,12 +114,12 @@ def _of_shares(
     is_share = statistic.bounds == SHARE
     if clusters < MIN_CLUSTERS and not (is_share and clusters == total):
         return Estimate(0.0, reason=too_few(clusters))
-    if not is_share:
-        limits = mean_difference(x[:, None], n[:, None], how_many, level, balanced=False)
-        method = f"{SMOOTHED_T}, over {clusters} clusters"
-    else:
-        limits = clustered_share(x, n, how_many, level)
-        method = EXACT if clusters == total else f"{CLUSTERED_EXACT}, over {clusters} clusters"
+    if is_share:
+        share = exact_share(x, n, how_many[0], level)
+        told = "" if share.method == EXACT else f", over {clusters} clusters"
+        return replace(share, method=share.method + told)
+    limits = mean_difference(x[:, None], n[:, None], how_many, level, balanced=False)
+    method = f"{SMOOTHED_T}, over {clusters} clusters"
     return Estimate(0.0, float(limits.low[0]), float(limits.high[0]), method)
 
 
