@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from judgebench.alignment.statistics import (
-    GIVEN_SYSTEM,
     LABEL_STATISTICS,
     LIMITS_OF_AGREEMENT,
     NOMINAL,
@@ -20,12 +19,16 @@ from judgebench.alignment.statistics import (
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.association import partial_correlation
-from judgebench.stats.confusion import all_items, confusion_by_cluster, fill_failures
+from judgebench.stats.confusion import (
+    all_items,
+    confusion_by_cluster,
+    fill_failures,
+    of_label,
+)
 from judgebench.stats.intervals import PRECISION, exact_share, more_for_precision
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
-from judgebench.stats.ranks import roc_auc
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted
@@ -51,74 +54,43 @@ def scores(
             yield Row("score", declared.key, estimate, judge.name, metric.id, {"failures": policy})
 
 
-def label_scores(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """Each label against all others, by the judge's labels and by its probabilities; a judge with a
-    score in their place has a ROC curve of the most severe label alone."""
-    truth, judged, clusters = paired_labels(study, judge, metric)
-    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, len(metric.labels)))
-    failures, scored = int(((truth >= 0) & (judged < 0)).sum()), label_signals(study, judge, metric)
-    for place, text in enumerate(metric.label_texts):
-        for key, declared in LABEL_STATISTICS.items():
-            if declared.formula is not None:
-                estimate = of_counts(study, declared.formula(place), counts, failures)
-            elif place in scored:
-                positive = np.where(truth < 0, -1, truth == place)
-                estimate = roc_auc(scored[place], positive, clusters, study.level)
-            else:
-                continue
-            yield Row("label", key, estimate, judge.name, metric.id, {"label": text})
-
-
-def label_signals(study: Study, judge: JudgeVerdicts, metric: Metric) -> Mapping[int, FloatArray]:
-    """By a label's place, what is the higher the surer the judge is of that label (truths,)."""
-    rows, _, _ = truths(study, metric)
-    p = study.probabilities(judge, metric)
-    if p is not None:
-        return dict(enumerate(p[rows].T))
-    scores = study.scores(judge)[rows]
-    if metric.most_severe is None or np.isnan(scores).all():
-        return {}
-    return {len(metric.labels) - 1: scores}
-
-
-def limits_of_agreement(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """The mean difference and its limits where the labels are numbers; else nothing."""
-    if not (numbers := label_numbers(metric)):
-        return
+def details(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """Each label against all others, and the limits of agreement where the labels are numbers."""
     truth, judged, clusters = paired_labels(study, judge, metric)
     counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, len(metric.labels)))
     failures = int(((truth >= 0) & (judged < 0)).sum())
-    for key, declared in LIMITS_OF_AGREEMENT.items():
-        if declared.formula is not None:
-            estimate = of_counts(study, declared.formula(numbers), counts, failures)
-            yield Row("limits_of_agreement", key, estimate, judge.name, metric.id)
+
+    def row(analysis: str, key: str, statistic: Statistic, **keys: str) -> Row:
+        estimate = of_counts(study, statistic, counts, failures)
+        return Row(analysis, key, estimate, judge.name, metric.id, keys)
+
+    for place, text in enumerate(metric.label_texts):
+        for name in LABEL_STATISTICS:
+            yield row("label", name, of_label(name, place), label=text)
+    if numbers := label_numbers(metric):
+        for key, formula in LIMITS_OF_AGREEMENT.items():
+            yield row("limits_of_agreement", key, formula(numbers))
 
 
 def systems_of(study: Study) -> IntArray:
-    """The number of the system that gave each answer (items,); -1 where it is unknown, or where no
-    human labelled the answer."""
-    found = np.full(len(study.answers), -1, dtype=np.int64)
-    rows = np.unique(np.concatenate([one.ratings.rows for one in study.humans.values()]))
-    names = [study.answers[row].system for row in rows.tolist()]
-    code = {name: place for place, name in enumerate(dict.fromkeys(filter(None, names)))}
-    found[rows] = [code.get(name, -1) for name in names]
-    return found
+    """The number of the system that gave each answer (items,); -1 where it is unknown."""
+    names, codes = np.unique(study.cells["system"].astype(str), return_inverse=True)
+    return np.asarray(codes - ("" in names))  # an empty name sorts first
 
 
 def given_system(
     study: Study, judge: JudgeVerdicts, metric: Metric, systems: IntArray
 ) -> Iterator[Row]:
-    """The partial correlation of ordinal labels, of the systems (items,) that gave the answers,
-    -1 where unknown; nothing of fewer than two."""
-    if metric.kind == "nominal" or systems.max(initial=-1) < 1:
+    """The partial correlation of ordinal labels, of the systems (items,) that gave the answers;
+    nothing of fewer than two."""
+    if metric.kind == "nominal" or systems.max(initial=0) < 1:
         return
     truth, judged, clusters = paired_labels(study, judge, metric)
-    rows, _, _ = truths(study, metric)
-    due, s = truth >= 0, np.array(metric.severities, dtype=np.float64)
-    x, y = (np.where(labels < 0, np.nan, s[labels])[due] for labels in (judged, truth))
-    estimate = partial_correlation(x, y, systems[rows][due], clusters[due], study.level)
-    for key in GIVEN_SYSTEM:
-        yield Row("given_system", key, estimate, judge.name, metric.id)
+    due, severities = truth >= 0, np.array([*metric.severities, np.nan])  # the last: no label
+    scores = severities[judged[due]], severities[truth[due]]
+    of_system = systems[truths(study, metric)[0]][due]
+    estimate = partial_correlation(*scores, of_system, clusters[due], study.level)
+    yield Row("given_system", "partial_correlation", estimate, judge.name, metric.id)
 
 
 def coverage(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from judgebench.alignment.against_truth import (
     confusion,
     coverage,
+    details,
     given_system,
-    label_scores,
-    limits_of_agreement,
     scores,
     systems_of,
 )
@@ -31,7 +30,7 @@ from judgebench.alignment.caveats import (
 from judgebench.alignment.comparisons import comparisons
 from judgebench.alignment.draws import consistency
 from judgebench.alignment.items import items_of
-from judgebench.alignment.probabilities import probability_results
+from judgebench.alignment.probabilities import areas, probability_results
 from judgebench.alignment.several import several
 from judgebench.alignment.statistics import NOMINAL, STATISTICS
 from judgebench.progress import SILENT, Progress
@@ -275,8 +274,8 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     systems = systems_of(study)
     for pair in pairs:
         if pair[0].kind != "control":
-            yield from label_scores(study, *pair)
-            yield from limits_of_agreement(study, *pair)
+            yield from details(study, *pair)
+            yield from areas(study, *pair)
             yield from given_system(study, *pair, systems)
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))

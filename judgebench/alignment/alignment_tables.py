@@ -11,7 +11,6 @@ from judgebench.alignment.alignment import BEST_BASELINE, Alignment
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
 from judgebench.alignment.statistics import (
-    GIVEN_SYSTEM,
     LABEL_STATISTICS,
     LIMITS_OF_AGREEMENT,
     MOST_ANNOTATORS_IN_PAIRS,
@@ -35,10 +34,7 @@ CONSISTENT = (
 ONE_ANNOTATOR = "One annotator"
 NO_LABEL = "No label"
 _SET_HEADINGS = {"hit": "Hit", "coverage": "Coverage", "exact": "Exact set", "mse": "MSE"}
-_DECLARED = {
-    **STATISTICS, **AGREEMENT_STATISTICS, **TRUTH_STATISTICS, **LABEL_STATISTICS,
-    **LIMITS_OF_AGREEMENT, **GIVEN_SYSTEM,
-}  # fmt: skip
+_DECLARED = {**STATISTICS, **AGREEMENT_STATISTICS, **TRUTH_STATISTICS}
 _STUBS = {
     "metric": "Metric",
     "judge": "Judge",
@@ -54,15 +50,21 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "label": {"": NO_LABEL},
     "statistic": {
         **{key: declared.heading for key, declared in _DECLARED.items()},
+        **{key: heading for key, (heading, _) in LABEL_STATISTICS.items()},
         **_SET_HEADINGS,
         **CONSISTENCY,
         "accuracy_difference": "Difference",
         "asked": "Verdicts per item",
         "confidence": "Mean confidence",
+        "lower_limit": "Lower limit",
+        "mean_difference": "Mean difference",
+        "partial_correlation": "Partial correlation",
         "p_holm": "p after Holm",
         "permutation_p": "Permutation p",
+        "roc_auc": "ROC-AUC",
         "share_right": "Share right",
         "squared_distance": "Squared distance",
+        "upper_limit": "Upper limit",
     },
 }
 _SOURCES = {
@@ -284,7 +286,9 @@ LABELS = TableSpec(
     lambda a: a.results.select("label"),
     ("judge", "metric", "label"),
     notes=(
-        *map(_meaning, LABEL_STATISTICS.values()),
+        *(f"{heading}: {meaning}." for heading, meaning in LABEL_STATISTICS.values()),
+        "ROC-AUC: of an item with this reference label and one with another, the chance that the "
+        "first is given the higher probability, or score.",
         "Recall is also called true positive rate or sensitivity, specificity true negative rate.",
     ),
 )
@@ -304,7 +308,7 @@ PARTIAL = TableSpec(
     lambda a: a.results.select("given_system"),
     across="judge",
     notes=(
-        *map(_meaning, GIVEN_SYSTEM.values()),
+        "Pearson's r of the severities, after the mean of each system is taken off both. "
         "A judge that only knows which systems are good reaches 0.",
     ),
 )

@@ -29,6 +29,7 @@ from judgebench.stats.calibration_error import (
     squared_distance,
 )
 from judgebench.stats.means import clustered_mean
+from judgebench.stats.ranks import roc_auc
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -88,6 +89,24 @@ def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> I
         confidence = Estimate(point.confidence, n=point.right.n)
         yield row("calibration", "confidence", f"bin {place}", confidence)
         yield row("calibration", "share_right", f"bin {place}", point.right)
+
+
+def areas(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """The area under the ROC curve of each label by its probability. A judge of ordinal labels that
+    gives a score in their place has that of the last label."""
+    p = study.probabilities(judge, metric)
+    if p is None:
+        if metric.kind == "nominal":
+            return
+        p = np.full((len(study.answers), len(metric.labels)), np.nan)
+        p[:, -1] = study.scores(judge)
+    rows, truth, clusters = truths(study, metric)
+    known = (truth >= 0) & study.asked(judge, metric)[rows]
+    for place, text in enumerate(metric.label_texts):
+        score = p[rows[known], place]
+        if not np.isnan(score).all():
+            area = roc_auc(score, truth[known] == place, clusters[known], study.level)
+            yield Row("label", "roc_auc", area, judge.name, metric.id, {"label": text})
 
 
 def _against_truth(

@@ -6,7 +6,7 @@ results.csv and shown in the tables that `shown` names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -241,64 +241,17 @@ STATISTICS = by_key(
         _of_severe("specificity"),
         of_severe=True,
     ),
-)
-# Of every label against all others; `formula` takes the place of the label.
-LABEL_STATISTICS = by_key(
-    Declared(
-        "precision",
-        "Precision",
-        "share of the items so labelled by the judge that are so",
-        partial(of_label, "precision"),
-    ),
-    Declared(
-        "recall",
-        "Recall",
-        "share of the items with this reference label that the judge labels so",
-        partial(of_label, "recall"),
-    ),
-    Declared(
-        "f1",
-        "F1",
-        "harmonic mean of precision and recall",
-        partial(of_label, "f1"),
-    ),
-    Declared(
-        "specificity",
-        "Specificity",
-        "share of all other items that the judge does not label so",
-        partial(of_label, "specificity"),
-    ),
-    Declared(
-        "roc_auc",
-        "ROC-AUC",
-        "of an item with this reference label and one with another, the "
-        "chance that the first is given the higher probability, or score",
-    ),
-)
-# Of labels that are numbers, after Bland and Altman; `formula` takes the severities.
-LIMITS_OF_AGREEMENT = by_key(
-    Declared(
-        "mean_difference",
-        "Mean difference",
-        "judge minus reference label",
-        mean_severity_error,
-    ),
-    Declared(
-        "lower_limit",
-        "Lower limit",
-        "mean difference less 1.96 standard deviations",
-        partial(limit_of_agreement, sign=-1),
-    ),
-    Declared(
-        "upper_limit",
-        "Upper limit",
-        "mean difference plus 1.96 standard deviations",
-        partial(limit_of_agreement, sign=1),
-    ),
-)
-GIVEN_SYSTEM = by_key(
-    Declared(
-        "partial_correlation", "Partial correlation",
-        "Pearson's r of the severities, after the mean of each system is taken off both",
-    ),
 )  # fmt: skip
+# Of every label against all others: its heading and what it means.
+LABEL_STATISTICS: Mapping[LabelStatistic, tuple[str, str]] = {
+    "precision": ("Precision", "share of the items so labelled by the judge that are so"),
+    "recall": ("Recall", "share of the items with this reference label that the judge labels so"),
+    "f1": ("F1", "harmonic mean of precision and recall"),
+    "specificity": ("Specificity", "share of all other items that the judge does not label so"),
+}
+# Of labels that are numbers, after Bland and Altman: what makes a statistic from these.
+LIMITS_OF_AGREEMENT: Mapping[str, Callable[[Sequence[float]], Statistic]] = {
+    "mean_difference": mean_severity_error,
+    "lower_limit": partial(limit_of_agreement, sign=-1),
+    "upper_limit": partial(limit_of_agreement, sign=1),
+}

@@ -35,6 +35,7 @@ from judgebench.stats.jackknife import (
     jackknife_interval,
 )
 
+Flags = NDArray[np.bool_]
 # A float32 model gives the same text a probability that changes by 1e-7 with its batch.
 TIE = 1e-6
 MAX_REFITS = 500
@@ -151,7 +152,6 @@ def rankings(
 
 
 MOST_TUPLES = 400_000
-Flags = NDArray[np.bool_]
 
 
 def count_tuples(groups: IntArray, k: int) -> int:
@@ -408,50 +408,43 @@ ONE_CLASS = "all items have this reference label, or none has it: there is no pa
 
 
 def roc_auc(
-    score: FloatArray, positive: IntArray, clusters: Clusters, level: float = LEVEL
+    score: FloatArray, positive: Flags, clusters: Clusters, level: float = LEVEL
 ) -> Estimate:
     """The area under the ROC curve: the share of pairs of a positive and a negative item of which
     the positive one has the higher `score`, level ones counted half.
 
-    `score` (items,) is NaN where there is none; `positive` (items,) is 1 or 0, -1 without a
-    reference label. Mann and Whitney (1947); Hanley and McNeil (1982), "The meaning and use of the
-    area under a receiver operating characteristic (ROC) curve". Interval: `jackknife_interval` over
-    clusters, all of whose pairs are left out.
+    `score` (items,) is NaN where there is none. Mann and Whitney (1947); Hanley and McNeil (1982),
+    "The meaning and use of the area under a receiver operating characteristic (ROC) curve". The
+    interval is that of `jackknife_interval` over clusters, all of whose pairs are left out.
 
-    >>> score, truth = np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])
-    >>> roc_auc(score, truth, Clusters(np.arange(4), 4)).value
+    >>> score, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.arange(4) > 1
+    >>> roc_auc(score, positive, Clusters(np.arange(4), 4)).value
     0.75
     """
-    known = ~np.isnan(score) & (positive >= 0)
-    x, groups = score[known], clusters[known].occurring()
-    is_positive = positive[known].astype(np.int64)
-    n, P = len(x), int(is_positive.sum())
-    shared = Estimate(None, n=n, n_missing=len(score) - n, level=level)
+    known = ~np.isnan(score)
+    x, y, groups = score[known], positive[known].astype(np.int64), clusters[known].occurring()
+    n, P = len(x), int(y.sum())
     if P in (0, n):
-        return replace(shared, reason=ONE_CLASS if n else NO_SCORED_ITEM)
-    passed = _others_below(x, is_positive, np.zeros(n, dtype=np.int64))
-    ordered = np.where(is_positive, passed, P - passed)  # its pairs in the right order
-    of_cluster = is_positive * _others_below(x, is_positive, groups.codes)
-    p, m, pairs, pairs_within = groups.sums(is_positive, 1 - is_positive, ordered, of_cluster).T
-    U = float(ordered @ is_positive)
-    left_out = ratio(U - pairs + pairs_within, (P - p) * (n - P - m))
-    value, each = U / (P * (n - P)), np.ones(groups.n, dtype=np.int64)
-    estimate = jackknife_interval(value, left_out, each, level, SHARE)
-    return replace(estimate, n=n, n_missing=shared.n_missing, level=level)
-
-
-def _others_below(x: FloatArray, kind: IntArray, group: IntArray) -> FloatArray:
-    """The number of items of the same group and the other kind that have a lower x (items,)."""
-    return _below(x, group) - _below(x, 2 * group + kind)
+        estimate = Estimate(None, reason=ONE_CLASS if n else NO_SCORED_ITEM)
+    else:
+        # Of each positive item the negative ones below it, in all and in its own cluster.
+        beaten = _below(x, np.zeros_like(y)) - _below(x, y)
+        inside = _below(x, groups.codes) - _below(x, 2 * groups.codes + y)
+        in_order = np.where(y, beaten, P - beaten)  # pairs in the right order, of either kind
+        p, m, pairs, twice = groups.sums(y, 1 - y, in_order, y * inside).T
+        U = float(y @ beaten)
+        left_out = ratio(U - pairs + twice, (P - p) * (n - P - m))
+        each = np.ones(groups.n, dtype=np.int64)
+        estimate = jackknife_interval(U / (P * (n - P)), left_out, each, level, SHARE)
+    return replace(estimate, n=n, n_missing=len(score) - n, level=level)
 
 
 def _below(x: FloatArray, group: IntArray) -> FloatArray:
     """The number of items of the same group with a lower x (items,), level ones counted half."""
     _, place = np.unique(x, return_inverse=True)
-    cells = group.astype(np.int64) * (len(x) + 1) + place
-    _, cell, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    _, cell, counts = np.unique(group * len(x) + place, return_inverse=True, return_counts=True)
     size = np.bincount(group)
-    return np.asarray((np.cumsum(counts) - counts / 2)[cell] - (np.cumsum(size) - size)[group])
+    return np.asarray((counts.cumsum() - counts / 2)[cell] - (size.cumsum() - size)[group])
 
 
 def levels(scores: FloatArray) -> FloatArray:
