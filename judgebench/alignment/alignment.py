@@ -79,7 +79,7 @@ class Alignment(Shown):
     - label: `label`, which is held against all others; of judges that are no baseline
     - limits_of_agreement: of ordinal metrics whose labels are numbers (Bland and Altman)
     - given_system: of answers of several systems, what is left without their means
-    - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
+    - agreement: `who`, "all" or a pair "a ~ b"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
     - several: `failures` of a judge; `who`, one annotator against the response sets of the others,
       or "all"; of metrics on which several labels may be right
@@ -141,7 +141,7 @@ class Alignment(Shown):
 
         rows = [row for key in STATISTICS for row in self.standings(key, "worst")]
         if not self.real_judges:
-            rows = [r for r in self.results.select("agreement", who="all") if r.metric != "all"]
+            rows = self.results.select("agreement", who="all")
         lines: dict[tuple[str, str], dict[str, float | None]] = {}
         for row in rows:
             line = lines.setdefault((self.title(row.metric), row.judge or "annotators"), {})

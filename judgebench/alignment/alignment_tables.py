@@ -343,8 +343,8 @@ ANNOTATORS = TableSpec(
 
 
 def _among_all(a: Alignment) -> list[Row]:
-    """The agreement of all annotators on each metric; what is pooled over metrics has no line."""
-    return [row for row in a.results.select("agreement", who="all") if row.metric != "all"]
+    """The agreement of all annotators on each metric."""
+    return a.results.select("agreement", who="all")
 
 
 AGREEMENT = TableSpec(
@@ -356,9 +356,7 @@ AGREEMENT = TableSpec(
 PAIRS = TableSpec(
     "pairs",
     "Agreement of each pair of annotators",
-    lambda a: [
-        row for row in a.results.select("agreement") if row["who"] != "all" and row.metric != "all"
-    ],
+    lambda a: [row for row in a.results.select("agreement") if row["who"] != "all"],
     ("metric", "statistic"),
     "who",
     tuple(_meaning(d) for d in AGREEMENT_STATISTICS.values() if "pairs" in d.shown),

@@ -182,7 +182,6 @@ def agreement(study: Study) -> Iterator[Row]:
             for pair in combinations(named, 2):
                 votes = Votes(study, metric, made.of(pair).values)
                 yield from _agreed(votes, " ~ ".join(pair), "pairs")
-    yield from _pooled_agreement(study)
 
 
 def _agreed(votes: Votes, who: str, shown: str) -> Iterator[Row]:
@@ -190,21 +189,6 @@ def _agreed(votes: Votes, who: str, shown: str) -> Iterator[Row]:
         if declared.formula and shown in declared.shown and declared.fits(votes.metric):
             estimate = declared.formula(votes)
             yield Row("agreement", key, estimate, "", votes.metric.id, {"who": who})
-
-
-def _pooled_agreement(study: Study) -> Iterator[Row]:
-    """Shares over all metrics at once: one entry per item and metric."""
-    made = [study.humans[m.id].made for m in study.rubric.metrics]
-    values = [ratings.values for ratings in made]
-    width = max(v.shape[1] for v in values)
-    padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
-    clusters = study.clusters[np.concatenate([ratings.rows for ratings in made])].occurring()
-    shared = (np.concatenate(padded), clusters, study.level)
-    cells = sum(map(study.n_about, study.rubric.metrics))
-    for key, share in (("at_least_two", at_least_two_agree), ("all_agree", all_agree)):
-        estimate = share(*shared)
-        estimate = replace(estimate, n_missing=cells - estimate.n)
-        yield Row("agreement", key, estimate, "", "all", {"who": "all"})
 
 
 def ceiling(

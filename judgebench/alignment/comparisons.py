@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.alignment.against_truth import truths
-from judgebench.alignment.differences import corrected
+from judgebench.alignment.differences import (
+    Both,
+    both_of,
+    corrected,
+    failure_policies,
+    paired_difference,
+    share_tests,
+)
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.means import clustered_mean
-from judgebench.stats.paired import SIGNS_FLIPPED, mcnemar_clustered
+from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
 from judgebench.studies.study import JudgeVerdicts, Study
-
-NO_SHARED_TRUTH = "no item has a reference label and a label of both"
-NEVER_APART = "the two are right equally often on every question"
 
 
 @dataclass(frozen=True)
@@ -61,29 +63,23 @@ def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
     Only items to which both gave a label count. The permutation flips the sign of whole clusters;
     `p_holm` is that one, corrected over all these pairs.
     """
-    right = outcomes(study, study.judges, metric)
-    real = [judge.name for judge in study.real_judges]
-    controls = [judge.name for judge in study.controls]
-    pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
+    pairs = [*combinations(study.real_judges, 2), *product(study.real_judges, study.controls)]
     rows = []
     for first, second in pairs:
-        difference, p = _comparison(study, right, first, second)
-        tested = replace(difference, value=p, low=None, high=None, method=SIGNS_FLIPPED, reason="")
-        if p is None:
-            reason = NEVER_APART if difference.value is not None else difference.reason
-            tested = replace(tested, reason=reason or NO_REASON)
-        estimates = {"accuracy_difference": difference, "permutation_p": tested}
-        for statistic, estimate in estimates.items():
-            rows.append(Row("comparison", statistic, estimate, first, metric.id, {"who": second}))
+        both = both_of(study, (second, first), metric)
+        _, labelled, missing = next(failure_policies(both, metric))
+        difference = accuracy_difference(labelled, metric, study.level, missing)
+        _, test = next(share_tests(metric, labelled))
+        if difference.value is None:
+            test = replace(test, reason=difference.reason)
+        for statistic, estimate in (("accuracy_difference", difference), ("permutation_p", test)):
+            keys = {"who": second.name}
+            rows.append(Row("comparison", statistic, estimate, first.name, metric.id, keys))
     yield from (*rows, *corrected(rows, ("metric",)))
 
 
-def _comparison(
-    study: Study, right: Outcomes, first: str, second: str
-) -> tuple[Estimate, float | None]:
-    """The difference, and p, of one pair."""
-    apart, clusters = right.apart(first, second)
-    difference = clustered_mean(
-        apart, clusters.codes, NO_SHARED_TRUTH, study.level, kind="difference"
-    )
-    return difference, mcnemar_clustered(apart, clusters)
+def accuracy_difference(both: Both, metric: Metric, level: float, missing: int) -> Estimate:
+    """The accuracy of the second of two judges minus that of the first."""
+    k = len(metric.labels)
+    counts = [confusion_by_cluster(both.truth, x, both.clusters, k) for x in both.judged]
+    return paired_difference(ACCURACY, level, missing, *counts)

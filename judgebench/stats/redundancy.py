@@ -104,12 +104,11 @@ def redundancy(
 def _sums(x: FloatArray, clusters: Clusters) -> FloatArray:
     """For each pair of columns over the items that have both (clusters, 4, m, m): how many, the sum
     and the sum of squares of the first, the sum of products."""
-    there = ~np.isnan(x)
+    there, m = ~np.isnan(x), x.shape[1]
     x = np.where(there, x, 0)
-    found = np.zeros((clusters.n, 4, x.shape[1], x.shape[1]))
-    for part, (a, b) in enumerate([(there, there), (x, there), (x * x, there), (x, x)]):
-        np.add.at(found[:, part], clusters.codes, a[:, :, None] * b[:, None, :])
-    return found
+    parts = ((there, there), (x, there), (x * x, there), (x, x))
+    products = np.concatenate([a[:, :, None] * b[:, None, :] for a, b in parts], axis=1)
+    return clusters.sums(*products.reshape(len(x), -1).T).reshape(clusters.n, 4, m, m)
 
 
 def _correlations(sums: FloatArray) -> FloatArray:

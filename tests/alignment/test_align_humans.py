@@ -5,8 +5,7 @@ from dataclasses import replace
 import krippendorff
 import numpy as np
 import pytest
-from align_case import agreed, aligned, answers, ceiling, labels, metric, rubric
-from aligned import align
+from align_case import agreed, aligned, ceiling, metric
 from crowd_case import crowd
 
 from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS
@@ -149,20 +148,6 @@ def test_without_overlap_there_is_no_agreement_and_it_says_so(humans) -> None:
     assert all(
         c.estimate.value is None and c.estimate.reason for c in each.results.select("ceiling")
     )
-
-
-def test_agreement_over_all_metrics_at_once() -> None:
-    harm, tone = metric(), metric(id="tone", title="Tone", labels="ab")
-    items = answers(3)
-    human = [
-        *labels({"ann": "abc", "bob": "abb"}),
-        *labels({"ann": "aa.", "bob": "ab.", "cy": "ba."}, "tone"),
-    ]
-    found = align("x", rubric(harm, tone), items, human, [])
-    two = agreed(found, "at_least_two", of="all")
-    assert (two.value, two.n, two.n_missing) == (pytest.approx(4 / 5), 5, 1)
-    assert agreed(found, "all_agree", of="all").value == pytest.approx(2 / 5)
-    assert "3 clusters only" in agreed(found, "all_agree", of="all").reason
 
 
 # --- the ceiling ---------------------------------------------------------------------------------
