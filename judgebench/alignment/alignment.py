@@ -30,7 +30,7 @@ from judgebench.alignment.caveats import (
 from judgebench.alignment.comparisons import comparisons
 from judgebench.alignment.draws import consistency
 from judgebench.alignment.items import items_of
-from judgebench.alignment.probabilities import areas, probability_results
+from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.several import several
 from judgebench.alignment.statistics import NOMINAL, STATISTICS
 from judgebench.progress import SILENT, Progress
@@ -275,12 +275,11 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
     for pair in pairs:
         if pair[0].kind != "control":
             yield from details(study, *pair)
-            yield from areas(study, *pair)
             yield from given_system(study, *pair, systems)
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))
-    for analysis in ("probability", "calibration"):
+    for analysis in ("label", "probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))
     yield from (row for m in metrics for row in distribution(study, m))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-import numpy as np
-from numpy.typing import NDArray
-
-from judgebench.alignment.against_truth import truths
 from judgebench.alignment.differences import (
     Both,
     both_of,
     corrected,
     failure_policies,
     paired_difference,
+    right_alone,
     share_tests,
 )
 from judgebench.records import Estimate
@@ -23,37 +20,24 @@ from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
-from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.study import Study
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The outcomes of every judge on one metric, one entry per truth (rule `each`: per human
-    label).
+    """Which of any two judges of a study is right on one metric, one entry per truth (rule `each`:
+    per human label)."""
 
-    `of` holds by judge's name (truths,): 1 right, 0 wrong, NaN where it gave no label; `asked`
-    whether it was asked.
-    """
-
-    of: Mapping[str, FloatArray]
-    asked: Mapping[str, NDArray[np.bool_]]
-    clusters: Clusters
+    study: Study
+    metric: Metric
 
     def apart(self, first: str, second: str) -> tuple[FloatArray, Clusters]:
-        """1 where only the first is right, -1 where only the second is, of what both were asked,
-        and its clusters."""
-        both = self.asked[first] & self.asked[second]
-        return (self.of[first] - self.of[second])[both], self.clusters[both]
-
-
-def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
-    """The outcomes of these judges on a metric."""
-    rows, truth, clusters = truths(study, metric)
-    rows, truth, clusters = rows[truth >= 0], truth[truth >= 0], clusters[truth >= 0]
-    judged = {judge.name: study.judged(judge, metric)[rows] for judge in judges}
-    of = {name: np.where(x < 0, np.nan, x == truth) for name, x in judged.items()}
-    asked = {judge.name: study.asked(judge, metric)[rows] for judge in judges}
-    return Outcomes(of, asked, clusters)
+        """1 where only the first is right, -1 where only the second is, NaN where either gave no
+        label, of what both were asked, and its clusters."""
+        of = {judge.name: judge for judge in self.study.judges}
+        both = both_of(self.study, (of[second], of[first]), self.metric)
+        known = both.truth >= 0
+        return right_alone(both)[known], both.clusters[known]
 
 
 def comparisons(study: Study, metric: Metric) -> Iterator[Row]:

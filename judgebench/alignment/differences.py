@@ -99,14 +99,20 @@ def paired_difference(
     return clustered_estimate(counts, difference_of(statistic), level, n=n, n_missing=missing)
 
 
+def right_alone(both: Both) -> FloatArray:
+    """1 where only the second judge is right, -1 where only the first is (items,); NaN where either
+    gave no label."""
+    one, two = (np.where(labels < 0, np.nan, labels == both.truth) for labels in both.judged)
+    return np.asarray(two - one)
+
+
 def share_tests(metric: Metric, both: Both) -> Iterator[tuple[str, Estimate]]:
     """The permutation test of accuracy, and of the most severe items: whole clusters of answers
     change places between the two."""
-    truth = both.truth
-    one, two = (np.where(labels < 0, np.nan, labels == truth) for labels in both.judged)
+    truth, of_item = both.truth, right_alone(both)
     for statistic in TESTED[: 2 if metric.kind == "ordinal" else 1]:
         used = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
-        apart = (two - one)[used]
+        apart = of_item[used]
         p, missing = mcnemar_clustered(apart, both.clusters[used]), int(np.isnan(apart).sum())
         reason = "" if p is not None else NEVER_APART
         n = len(apart) - missing

@@ -66,47 +66,37 @@ _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
 
 def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """All that is said of one judge's probabilities on one metric: scores, a reliability
-    diagram. Nothing where the judge gave no probability on this metric, or no human
-    gave a label."""
-    p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
-    if p is None:
-        return
-    judged = study.judged(judge, metric)
+    """All that is said of one judge's probabilities on one metric: scores, areas under ROC curves,
+    a reliability diagram; of a score in their place the area of the last label. Nothing where the
+    judge gave neither, or no human gave a label."""
     rows, truth, clusters = truths(study, metric)
     known = (truth >= 0) & study.asked(judge, metric)[rows]
     rows, truth, shared = rows[known], truth[known], (clusters[known], study.level)
+    p, scores = study.probabilities(judge, metric), study.scores(judge)[rows]
 
-    def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
-        return Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
+    def row(analysis: str, statistic: str, estimate: Estimate, **keys: str) -> Row:
+        return Row(analysis, statistic, estimate, judge.name, metric.id, keys)
 
-    for one in _against_truth(p[rows], judged[rows], truth, *shared):
-        yield row("probability", *one)
-    for one in _against_annotators(study, judge, metric, p):
-        yield row("probability", *one)
-    curve = calibration_curve(p[rows], truth, study.level)
-    for place, point in enumerate(curve, start=1):
+    def area(place: int, score: FloatArray) -> Row:
+        estimate = roc_auc(score, truth == place, *shared)
+        return row("label", "roc_auc", estimate, label=metric.label_texts[place])
+
+    if p is None and metric.kind == "ordinal" and not np.isnan(scores).all():
+        yield area(len(metric.labels) - 1, scores)
+    if p is None or not len(study.humans[metric.id].made.rows):
+        return
+    for place, score in enumerate(p[rows].T):
+        yield area(place, score)
+    for statistic, who, estimate in _against_truth(
+        p[rows], study.judged(judge, metric)[rows], truth, *shared
+    ):
+        yield row("probability", statistic, estimate, who=who)
+    for statistic, who, estimate in _against_annotators(study, judge, metric, p):
+        yield row("probability", statistic, estimate, who=who)
+    for place, point in enumerate(calibration_curve(p[rows], truth, study.level), start=1):
         confidence = Estimate(point.confidence, n=point.right.n)
-        yield row("calibration", "confidence", f"bin {place}", confidence)
-        yield row("calibration", "share_right", f"bin {place}", point.right)
-
-
-def areas(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """The area under the ROC curve of each label by its probability. A judge of ordinal labels that
-    gives a score in their place has that of the last label."""
-    p = study.probabilities(judge, metric)
-    if p is None:
-        if metric.kind == "nominal":
-            return
-        p = np.full((len(study.answers), len(metric.labels)), np.nan)
-        p[:, -1] = study.scores(judge)
-    rows, truth, clusters = truths(study, metric)
-    known = (truth >= 0) & study.asked(judge, metric)[rows]
-    for place, text in enumerate(metric.label_texts):
-        score = p[rows[known], place]
-        if not np.isnan(score).all():
-            area = roc_auc(score, truth[known] == place, clusters[known], study.level)
-            yield Row("label", "roc_auc", area, judge.name, metric.id, {"label": text})
+        yield row("calibration", "confidence", confidence, who=f"bin {place}")
+        yield row("calibration", "share_right", point.right, who=f"bin {place}")
 
 
 def _against_truth(
