@@ -267,15 +267,13 @@ def _within_systems(sums: FloatArray) -> FloatArray:
     n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
     pairs = ((xx, x, x), (xy, x, y), (yy, y, y))
     XX, XY, YY = (np.nansum(both - ratio(a * b, n), axis=-1) for both, a, b in pairs)
-    spread = np.minimum(XX, YY) > ROUNDING * n.sum(axis=-1)
-    return np.clip(ratio(XY, np.where(spread, np.sqrt(XX * YY), 0)), -1, 1)
+    varies = np.minimum(XX, YY) > ROUNDING * n.sum(axis=-1)
+    return np.clip(ratio(XY, np.sqrt(np.where(varies, XX * YY, 0))), -1, 1)
 
 
-def _why_no_partial(sums: FloatArray) -> str:
-    return CONSTANT_WITHIN if sums.any() else NO_PAIR
-
-
-PARTIAL = explained(_within_systems, _why_no_partial, OF_CORRELATION)
+PARTIAL = explained(
+    _within_systems, lambda sums: CONSTANT_WITHIN if sums.any() else NO_PAIR, OF_CORRELATION
+)
 
 
 def partial_correlation(
@@ -293,13 +291,12 @@ def partial_correlation(
     >>> partial_correlation(x, y, np.array([0, 0, 1, 1]), Clusters(np.arange(4), 4)).value
     -1.0
     """
-    known = ~(np.isnan(x) | np.isnan(y)) & (systems >= 0)
-    groups = random_groups(clusters[known].occurring())
-    code, (u, v) = systems[known], (standardized(column[known]) for column in (x, y))
+    known = ~np.isnan(x + y) & (systems >= 0)
+    groups, n = random_groups(clusters[known].occurring()), int(known.sum())
+    u, v = standardized(x[known]), standardized(y[known])
+    cells = systems[known], int(systems.max(initial=0)) + 1
     columns = (None, u, v, u * u, u * v, v * v)
-    size = int(code.max(initial=0)) + 1
-    sums = np.stack([groups.table(code, size, column) for column in columns], axis=-1)
-    n = len(code)
+    sums = np.stack([groups.table(*cells, column) for column in columns], axis=-1)
     return clustered_estimate(sums, PARTIAL, level, n=n, n_missing=len(x) - n)
 
 
