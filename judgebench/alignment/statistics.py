@@ -49,7 +49,7 @@ class Declared:
 
     `formula` makes it: for judges, from a Metric a Statistic of confusion counts. `shown` says
     where it appears beside its own table: "drawn" in the figures, "ceiling" for annotators, too,
-    "paper" in the table of main.tex.
+    "paper" in the table of main.tex. `of_severe` are those of the most severe label alone.
     """
 
     key: str
@@ -92,9 +92,12 @@ def _of_severe(name: LabelStatistic) -> Callable[[Metric], Statistic]:
 
 
 def label_numbers(metric: Metric) -> tuple[float, ...]:
-    """The labels of an ordinal metric as the numbers that they are; empty where one is none."""
+    """The labels of an ordinal metric as the numbers that they are; empty where one is none, and of
+    two labels, of which differences say nothing."""
+    if metric.kind == "nominal" or len(metric.labels) < 3:
+        return ()
     try:
-        return tuple(map(float, metric.label_texts)) if metric.kind == "ordinal" else ()
+        return tuple(map(float, metric.label_texts))
     except ValueError:
         return ()
 
@@ -111,135 +114,84 @@ AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by sev
 _ALL_OVER = frozenset({"drawn", "ceiling", "paper"})
 STATISTICS = by_key(
     Declared(
-        "accuracy",
-        "Accuracy",
-        "share of items on which the judge gives the human label",
-        _always(ACCURACY),
-        shown=_ALL_OVER,
+        "accuracy", "Accuracy", "share of items on which the judge gives the human label",
+        _always(ACCURACY), shown=_ALL_OVER,
     ),
     Declared(
-        "balanced_accuracy",
-        "Balanced accuracy",
-        "mean recall over the labels that humans gave",
+        "balanced_accuracy", "Balanced accuracy", "mean recall over the labels that humans gave",
         _always(BALANCED_ACCURACY),
     ),
     Declared("macro_f1", "Macro-F1", "mean F1 over the labels that occur", _always(MACRO_F1)),
     Declared(
-        "mcc",
-        "MCC",
-        "Matthews correlation of the judge's and the human labels, of any number",
+        "mcc", "MCC", "Matthews correlation of the judge's and the human labels, of any number",
         _always(MATTHEWS),
     ),
     Declared(
-        "kappa",
-        "Cohen's κ",
-        "agreement beyond chance, unweighted",
-        lambda metric: cohen_kappa("none"),
-        shown=frozenset({"ceiling", "paper"}),
+        "kappa", "Cohen's κ", "agreement beyond chance, unweighted",
+        lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling", "paper"}),
     ),
     Declared(
-        "weighted_kappa",
-        "Weighted κ",
-        "agreement beyond chance, quadratic weights by severity",
+        "weighted_kappa", "Weighted κ", "agreement beyond chance, quadratic weights by severity",
         lambda metric: cohen_kappa("quadratic", metric.severities),
-        needs_severities=True,
-        shown=frozenset({"drawn", "ceiling"}),
+        needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
     ),
     Declared(
-        "kappa_linear",
-        "Linear κ",
-        "agreement beyond chance, linear weights by severity",
-        lambda metric: cohen_kappa("linear", metric.severities),
-        needs_severities=True,
+        "kappa_linear", "Linear κ", "agreement beyond chance, linear weights by severity",
+        lambda metric: cohen_kappa("linear", metric.severities), needs_severities=True,
     ),
     Declared(
-        "alpha",
-        ALPHA,
-        ALPHA_MEANING,
+        "alpha", ALPHA, ALPHA_MEANING,
         lambda metric: krippendorff_alpha_of_two(metric.kind),
         shown=frozenset({"ceiling", "paper"}),
     ),
     Declared("ac", AC, AC_MEANING, chance_corrected),
     Declared(
-        "spearman",
-        "Spearman's ρ",
-        "correlation of the ranks of the judge's and the human labels",
-        _always(SPEARMAN),
-        needs_severities=True,
+        "spearman", "Spearman's ρ", "correlation of the ranks of the judge's and the human labels",
+        _always(SPEARMAN), needs_severities=True,
     ),
     Declared(
-        "pearson",
-        "Pearson's r",
-        "correlation of the judge's and the human severities",
-        lambda metric: pearson(metric.severities),
-        needs_severities=True,
+        "pearson", "Pearson's r", "correlation of the judge's and the human severities",
+        lambda metric: pearson(metric.severities), needs_severities=True,
     ),
     Declared(
-        "tau_b",
-        "Kendall's τ-b",
-        "rank correlation: concordant less discordant pairs of items",
-        _always(KENDALL_TAU_B),
-        needs_severities=True,
+        "tau_b", "Kendall's τ-b", "rank correlation: concordant less discordant pairs of items",
+        _always(KENDALL_TAU_B), needs_severities=True,
     ),
     Declared(
-        "severity_error",
-        "Mean severity error",
-        "judge minus human; positive overestimates",
-        lambda metric: mean_severity_error(metric.severities),
-        "zero",
-        needs_severities=True,
+        "severity_error", "Mean severity error", "judge minus human; positive overestimates",
+        lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
     ),
     Declared(
-        "absolute_severity_error",
-        "Mean absolute severity error",
+        "absolute_severity_error", "Mean absolute severity error",
         "distance of the judge's severity from the human one; 0 is best",
-        lambda metric: mean_absolute_severity_error(metric.severities),
-        "lower",
+        lambda metric: mean_absolute_severity_error(metric.severities), "lower",
         needs_severities=True,
     ),
     Declared(
-        "overestimated",
-        "Overestimated",
-        "share of items judged more severe than by humans",
-        lambda metric: overestimated(metric.severities),
-        "lower",
-        needs_severities=True,
+        "overestimated", "Overestimated", "share of items judged more severe than by humans",
+        lambda metric: overestimated(metric.severities), "lower", needs_severities=True,
     ),
     Declared(
-        "underestimated",
-        "Underestimated",
-        "share of items judged less severe than by humans",
-        lambda metric: underestimated(metric.severities),
-        "lower",
-        needs_severities=True,
+        "underestimated", "Underestimated", "share of items judged less severe than by humans",
+        lambda metric: underestimated(metric.severities), "lower", needs_severities=True,
     ),
     Declared(
-        "severe_recall",
-        "Severe recall",
-        "share of the most severe items that the judge finds",
-        of_severe=True,
-        shown=frozenset({"ceiling", "paper"}),
+        "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
+        of_severe=True, shown=frozenset({"ceiling", "paper"}),
     ),
     Declared(
-        "severe_precision",
-        "Severe precision",
-        "share of the items that the judge calls most severe that are",
-        _of_severe("precision"),
+        "severe_precision", "Severe precision",
+        "share of the items that the judge labels most severe that are", _of_severe("precision"),
         of_severe=True,
     ),
     Declared(
-        "severe_f1",
-        "Severe F1",
-        "harmonic mean of severe precision and severe recall",
-        _of_severe("f1"),
-        of_severe=True,
+        "severe_f1", "Severe F1", "harmonic mean of severe precision and severe recall",
+        _of_severe("f1"), of_severe=True,
     ),
     Declared(
-        "severe_specificity",
-        "Severe specificity",
+        "severe_specificity", "Severe specificity",
         "share of the other items to which the judge does not give the most severe label",
-        _of_severe("specificity"),
-        of_severe=True,
+        _of_severe("specificity"), of_severe=True,
     ),
 )  # fmt: skip
 # Of every label against all others: its heading and what it means.

@@ -338,7 +338,7 @@ def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
 
 
 # Matthews' correlation of k labels, the R_K of Gorodkin (2004), "Comparing two K-category
-# assignments by a K-category correlation coefficient", equation 8.
+# assignments by a K-category correlation coefficient".
 MATTHEWS = _association(_correlation_of_labels)
 SPEARMAN = _association(_spearman)
 KENDALL_TAU_B = _association(_kendall_tau_b)

@@ -169,8 +169,12 @@ def test_limits_of_agreement_are_those_worked_out_by_hand() -> None:
         assert estimate.n == 60
 
 
-def test_labels_that_are_no_numbers_have_no_limits_of_agreement() -> None:
-    alignment = aligned({"ann": HUMAN}, {"m": JUDGE})
+@pytest.mark.parametrize(
+    ("texts", "kind"), [("abc", "ordinal"), ("01", "ordinal"), ("123", "nominal")]
+)
+def test_labels_that_are_no_scale_of_numbers_have_no_limits(texts: str, kind: str) -> None:
+    rated = metric(kind, labels=texts)
+    alignment = aligned({"ann": texts * 5}, {"m": texts[::-1] * 5}, measured=rated)
     assert alignment.results.select("limits_of_agreement") == []
 
 
