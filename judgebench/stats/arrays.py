@@ -98,10 +98,7 @@ def mean_of_defined(x: FloatArray) -> FloatArray:
 
 def severity_of_labels(severities: Sequence[float] | None, k: int) -> FloatArray:
     """The severity of each of k labels (k,): as given, else its position 0..k-1."""
-    s = np.asarray(range(k) if severities is None else severities, dtype=np.float64)
-    if s.shape != (k,):
-        raise ValueError(f"{k} labels need {k} severities; found {severities}")
-    return s
+    return np.asarray(range(k) if severities is None else severities, dtype=np.float64)
 
 
 def first_reason(reasons: Mapping[str, object]) -> str:

@@ -32,7 +32,7 @@ import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.jackknife import (
     LEVEL,
@@ -55,7 +55,6 @@ def one_hot(labels: IntArray, k: int) -> FloatArray:
 
     So a judge that gives no probabilities can be scored by its labels; reports must say so.
     """
-    check_codes(labels, k, "labels")
     rows = np.eye(k)[labels]
     rows[labels < 0] = np.nan
     return rows

@@ -356,14 +356,11 @@ def fill_failures(
     `left_out` keeps -1 and `best` sets the truth. `worst` sets the label farthest from the truth:
     for ordinal labels the farther end of the scale, the lower end where both are as far; for
     nominal labels the most frequent truth other than the item's own, the lower where two are as
-    frequent. Raises ValueError where k < 2, for then no label is wrong.
+    frequent.
 
     >>> fill_failures(np.array([0, 2]), np.array([-1, -1]), "worst", k=3, ordinal=True).tolist()
     [2, 0]
     """
-    if k < 2:
-        raise ValueError("a failure can only be filled where there are two labels or more")
-    check_codes(truth, k, "truth")
     filled = judged.astype(np.int64)
     failed = (judged < 0) & (truth >= 0)
     if policy == "best":

@@ -26,7 +26,6 @@ from judgebench.stats.arrays import (
     MISSING,
     FloatArray,
     IntArray,
-    check_codes,
     distinct_rows,
     first_reason,
     value_counts,
@@ -241,7 +240,6 @@ def dawid_skene(
     [0, 1, 0, 1]
     """
     columns = np.arange(ratings.shape[1]) if annotator_of is None else annotator_of
-    check_codes(ratings, k, "labels")
     annotators = int(columns.max(initial=-1)) + 1
     rated = (ratings >= 0).any(axis=1)
     # A million units are few kinds where annotators are few, and EM only needs the kinds.

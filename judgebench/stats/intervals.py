@@ -90,14 +90,11 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
     Clopper and Pearson (1934), in the beta form: the limits are the alpha/2 quantile of
     Beta(x, n - x + 1) and the 1 - alpha/2 quantile of Beta(x + 1, n - x).
     The n trials must be independent. Undefined, with a reason, where n is 0.
-    Raises ValueError unless 0 <= successes <= n.
 
     >>> found = clopper_pearson(8, 10)
     >>> round(found.low, 3), round(found.high, 3)
     (0.444, 0.975)
     """
-    if not 0 <= successes <= n:
-        raise ValueError(f"successes must lie in 0..{n}; found {successes}")
     if n == 0:
         return Estimate(None, method=EXACT, reason="there is no item to count", level=level)
     low, high = exact_limits(successes, n, level)

@@ -44,11 +44,6 @@ class Sample:
     weights: FloatArray | None = None
     strata: IntArray | None = None
 
-    def __post_init__(self) -> None:
-        beside = (self.clusters.codes, self.weights, self.strata)
-        if any(x is not None and x.shape != self.y.shape for x in beside):
-            raise ValueError("labels, clusters, weights and strata must have the same shape")
-
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
         """True where humans labelled the item (N,)."""

@@ -326,25 +326,19 @@ def friedman(scores: FloatArray) -> Friedman:
 
     with r_ij the ranks within block i and R_j = sum_i r_ij; p from the chi-square distribution
     with k - 1 degrees of freedom. Friedman (1937); the correction as in Conover (1999), "Practical
-    Nonparametric Statistics", section 5.8. Raises ValueError with fewer than 3 judges
-    or 2 blocks, or where a score is missing.
+    Nonparametric Statistics", section 5.8. It needs 3 judges and 2 blocks.
 
     >>> found = friedman(np.array([[3.0, 2, 1], [3, 1, 2], [3, 2, 1]]))
     >>> found.average_ranks.round(2).tolist(), round(found.p, 3)
     ([1.0, 2.33, 2.67], 0.097)
     """
-    n, k = scores.shape
-    if k < 3 or n < 2:
-        raise ValueError(f"needs 3 judges and 2 blocks or more; found {k} and {n}")
-    if np.isnan(scores).any():
-        raise ValueError("a score is missing: leave its block out")
     from scipy.stats import friedmanchisquare  # which takes a second to import
 
     average = mid_ranks(scores).mean(axis=0)
     if not np.ptp(scores, axis=1).any():
-        return Friedman(average, None, None, n)
+        return Friedman(average, None, None, len(scores))
     chi_square, p = friedmanchisquare(*scores.T)
-    return Friedman(average, float(chi_square), float(p), n)
+    return Friedman(average, float(chi_square), float(p), len(scores))
 
 
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
