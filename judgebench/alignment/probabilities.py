@@ -23,7 +23,6 @@ from judgebench.stats.calibration_error import (
     calibration_curve,
     cross_entropy,
     expected_calibration_error,
-    hold_back,
     judge_against_others,
     one_hot,
     squared_distance,
@@ -125,19 +124,18 @@ def _against_annotators(
     n_uc = value_counts(made.values, len(metric.labels))
     there = n_uc.any(axis=1) & study.asked(judge, metric)[made.rows]
     n_uc, rows, clusters = n_uc[there], made.rows[there], study.humans[metric.id].clusters[there]
-    said, held = p[rows], hold_back(n_uc)
-    same_items = np.where(np.isnan(said[:, :1]), np.nan, 1.0)
+    same_items = np.where(np.isnan(p[rows, :1]), np.nan, 1.0)
     labels = same_items * one_hot(judged[rows], len(metric.labels))
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
         return clustered_mean(scores, clusters.codes, NO_OTHERS, study.level)
 
-    mine = judge_against_others(said, held)
-    colleague = annotator_against_others(held) * same_items[:, 0]
+    mine = judge_against_others(p[rows], n_uc)
+    colleague = annotator_against_others(n_uc) * same_items[:, 0]
     scores: Mapping[Source, FloatArray] = {
-        "probabilities": mine, "label": judge_against_others(labels, held),
-        "annotator": colleague, "base_rates": judge_against_others(rates, held),
+        "probabilities": mine, "label": judge_against_others(labels, n_uc),
+        "annotator": colleague, "base_rates": judge_against_others(rates, n_uc),
         "gain": colleague - mine,
     }  # fmt: skip
     for source, one in scores.items():
