@@ -53,7 +53,9 @@ def reliability_figures(a: Alignment) -> Iterator[Figure]:
 
 def difference_figures(a: Alignment) -> Iterator[Figure]:
     """The Bland-Altman plots of each judge on metrics whose labels are numbers."""
-    for number, judge in enumerate(a.results.values("judge", "limits_of_agreement"), start=1):
+    rows = a.results.select("limits_of_agreement", "lower_limit")
+    judges = dict.fromkeys(row.judge for row in rows if row.estimate.n)
+    for number, judge in enumerate(judges, start=1):
         title = f"Differences of {judge} from the reference label, with limits of agreement"
         yield Drawing(f"differences_{number}", title, partial(draw_differences, a, judge, title))
 
@@ -112,12 +114,12 @@ def draw_differences(a: Alignment, judge: str, title: str) -> Any:
         every = a.results.select("confusion", judge=judge, metric=metric.id)
         rows = [row for row in every if row["label"] and row.estimate.value]
         counts = np.array([count_of(row.estimate) for row in rows])
-        own, human = (
+        judged, human = (
             np.array([numbers[row[key]] for row in rows]) for key in ("label", "human_label")
         )
         area = 180 * counts / max(1, counts.max())
         axes.scatter(
-            (own + human) / 2, own - human, s=area, color="#0072B2", alpha=0.6, linewidth=0
+            (judged + human) / 2, judged - human, s=area, color="#0072B2", alpha=0.6, linewidth=0
         )
         for key in LIMITS_OF_AGREEMENT:
             _limit_line(axes, of(key, metric=metric.id), "-" if key == "mean_difference" else "--")

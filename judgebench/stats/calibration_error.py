@@ -44,6 +44,7 @@ from judgebench.stats.jackknife import (
     random_groups,
     where_empty,
 )
+from judgebench.words import counted
 
 # A probability below it counts as this in logarithms: 36 nats is the most that one item can cost.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -126,11 +127,6 @@ LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
 def bins_for(n: int) -> int:
     """The number of bins for n items: MOST_BINS, fewer where they would hold too few."""
     return max(1, min(MOST_BINS, n // LEAST_IN_BIN))
-
-
-def bins_in_words(bins: int) -> str:
-    """`10 bins of equal mass`."""
-    return f"{bins} {'bin' if bins == 1 else 'bins'} of equal mass"
 
 
 def equal_mass_bins(x: FloatArray, bins: int) -> NDArray[np.int64]:
@@ -235,7 +231,7 @@ def expected_calibration_error(
             found,
             low=min(found.low, value, debiased),
             high=max(found.high, value, debiased),
-            method=f"{bins_in_words(bins)}; bias-corrected {found.method}",
+            method=f"{counted(bins, 'bin')} of equal mass; bias-corrected {found.method}",
         )
     return BiasCorrected(replace(found, value=value), replace(found, value=debiased))
 

@@ -116,8 +116,8 @@ def _of_shares(
         return Estimate(0.0, reason=too_few(clusters))
     if is_share:
         share = exact_share(x, n, how_many[0], level)
-        told = "" if share.method == EXACT else f", over {clusters} clusters"
-        return replace(share, method=share.method + told)
+        over = "" if share.method == EXACT else f", over {clusters} clusters"
+        return replace(share, method=share.method + over)
     limits = mean_difference(x[:, None], n[:, None], how_many, level, balanced=False)
     method = f"{SMOOTHED_T}, over {clusters} clusters"
     return Estimate(0.0, float(limits.low[0]), float(limits.high[0]), method)

@@ -22,7 +22,6 @@ from judgebench.stats.calibration_error import (
     annotator_against_others,
     base_rates,
     bins_for,
-    bins_in_words,
     brier_skill,
     calibration_curve,
     cells_by_cluster,
@@ -252,7 +251,6 @@ def test_bins_rise_with_the_value_and_ties_share_one(x, bins) -> None:
 def test_few_items_make_few_bins() -> None:
     assert [bins_for(n) for n in (0, 1, 2 * LEAST_IN_BIN - 1, 2 * LEAST_IN_BIN)] == [1, 1, 1, 2]
     assert bins_for(10**6) == MOST_BINS
-    assert (bins_in_words(1), bins_in_words(3)) == ("1 bin of equal mass", "3 bins of equal mass")
 
 
 def grouped() -> np.ndarray:
