@@ -8,7 +8,14 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from judgebench.alignment.against_truth import confusion, coverage, scores
+from judgebench.alignment.against_truth import (
+    confusion,
+    coverage,
+    details,
+    given_system,
+    scores,
+    systems_of,
+)
 from judgebench.alignment.annotators import (
     AGREEMENT_STATISTICS,
     agreement,
@@ -59,7 +66,10 @@ class Alignment(Shown):
     - asked: the `answers` that the judge was asked about, of n; of a judge that was not asked about
       all
     - score: `failures` (left_out, worst, best)
-    - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
+    - label: `label`, which is held against all others; of judges that are no baseline
+    - limits_of_agreement: of ordinal metrics whose labels are numbers (Bland and Altman)
+    - given_system: of answers of several systems, what is left without their means
+    - agreement: `who`, "all" or a pair "a ~ b"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
     - several: `failures` of a judge; `who`, one annotator against the response sets of the others,
       or "all"; of metrics on which several labels may be right
@@ -290,10 +300,15 @@ def _rows(study: Study, progress: Progress) -> Iterator[Row]:
         progress.advance("judges on metrics")
     of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
     yield from scored
+    systems = systems_of(study)
+    for pair in pairs:
+        if pair[0].kind != "control":
+            yield from details(study, *pair)
+            yield from given_system(study, *pair, systems)
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))
-    for analysis in ("probability", "calibration"):
+    for analysis in ("label", "probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))
     yield from (row for m in metrics for row in distribution(study, m))

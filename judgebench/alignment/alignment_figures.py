@@ -10,7 +10,8 @@ import numpy as np
 
 from judgebench.alignment.alignment import Alignment
 from judgebench.alignment.alignment_tables import count_of, naming, scores
-from judgebench.alignment.statistics import STATISTICS
+from judgebench.alignment.statistics import LIMITS_OF_AGREEMENT, STATISTICS, label_numbers
+from judgebench.records import Estimate
 from judgebench.results.figure import (
     SMALL,
     draw_intervals,
@@ -63,6 +64,15 @@ def reliability_figures(a: Alignment) -> Iterator[Figure]:
         yield Drawing(f"reliability_{number}", title, partial(draw_reliability, a, judge, title))
 
 
+def difference_figures(a: Alignment) -> Iterator[Figure]:
+    """The Bland-Altman plots of each judge on metrics whose labels are numbers."""
+    rows = a.results.select("limits_of_agreement", "lower_limit")
+    judges = dict.fromkeys(row.judge for row in rows if row.estimate.n)
+    for number, judge in enumerate(judges, start=1):
+        title = f"Differences of {judge} from the reference label, with limits of agreement"
+        yield Drawing(f"differences_{number}", title, partial(draw_differences, a, judge, title))
+
+
 def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
     """A matrix per metric, human label down, the judge's label across, missing last."""
     found = {m: a.results.select("confusion", judge=judge, metric=m.id) for m in a.rubric.metrics}
@@ -104,6 +114,40 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
     axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=9)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def draw_differences(a: Alignment, judge: str, title: str) -> Any:
+    """A panel per metric: mean of judge and reference across, their difference up, the area of a
+    point by its number of items, and lines at the mean difference and its limits."""
+    of = partial(a.results.find, analysis="limits_of_agreement", judge=judge)
+    metrics = [metric for metric in a.rubric.metrics if of("lower_limit", metric=metric.id).n]
+    figure, panels = _panels(title, len(metrics), 3, (2.8, 2.7), (0.4, 0.8))
+    for axes, metric in zip(panels, metrics, strict=True):
+        numbers = dict(zip(metric.label_texts, label_numbers(metric), strict=True))
+        every = a.results.select("confusion", judge=judge, metric=metric.id)
+        rows = [row for row in every if row["label"] and row.estimate.value]
+        counts = np.array([count_of(row.estimate) for row in rows])
+        judged, human = (
+            np.array([numbers[row[key]] for row in rows]) for key in ("label", "human_label")
+        )
+        area = 180 * counts / max(1, counts.max())
+        axes.scatter(
+            (judged + human) / 2, judged - human, s=area, color="#0072B2", alpha=0.6, linewidth=0
+        )
+        for key in LIMITS_OF_AGREEMENT:
+            _limit_line(axes, of(key, metric=metric.id), "-" if key == "mean_difference" else "--")
+        axes.set_title(wrapped(metric.title, 34), loc="left", fontsize=9)
+    figure.supxlabel("Mean of judge and reference label", fontsize=9)
+    figure.supylabel("Judge minus reference label", fontsize=9)
+    return figure
+
+
+def _limit_line(axes: Any, limit: Estimate, style: str) -> None:
+    if limit.value is None:
+        return
+    axes.axhline(limit.value, color="#D55E00", linestyle=style, linewidth=1)
+    if limit.low is not None:
+        axes.axhspan(limit.low, limit.high, color="#D55E00", alpha=0.12, linewidth=0)
 
 
 def draw_reliability(a: Alignment, judge: str, title: str) -> Any:

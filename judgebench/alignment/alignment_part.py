@@ -96,6 +96,11 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
         if a.study.judges and any(map(STATISTICS[key].fits, a.rubric.metrics))
     ]
     yield Block("The statistics of the paper as figures", figures=tuple(drawn), folded=True)
+    yield _block(
+        a, "Limits of agreement", tables.LIMITS,
+        figures=tuple(figures.difference_figures(a)), folded=True,
+    )  # fmt: skip
+    yield _block(a, "Correlation given the system", tables.PARTIAL, folded=True)
     yield _block(a, "Pairs of judges on the same items", tables.COMPARISONS, folded=True)
 
 
@@ -115,7 +120,7 @@ def _people(a: Alignment) -> Iterator[Block]:
 
 def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
     yield _block(
-        a, "Label by label", *map(tables.confusion, a.rubric.metrics),
+        a, "Label by label", tables.LABELS, *map(tables.confusion, a.rubric.metrics),
         figures=tuple(figures.confusion_figures(a)),
         on_screen=True,
         gist="which labels the judges give instead of the reference label",

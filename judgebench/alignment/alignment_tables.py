@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, replace
 from judgebench.alignment.alignment import BEST_BASELINE, Alignment
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
-from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS, STATISTICS, Declared
+from judgebench.alignment.statistics import (
+    LABEL_STATISTICS,
+    LIMITS_OF_AGREEMENT,
+    MOST_ANNOTATORS_IN_PAIRS,
+    STATISTICS,
+    Declared,
+)
 from judgebench.records import Estimate
 from judgebench.results.layout import Content, Layout
 from judgebench.results.rows import Row
@@ -33,6 +39,7 @@ _STUBS = {
     "metric": "Metric",
     "judge": "Judge",
     "human_label": "Label",
+    "label": "Label",
     "who": "Scored",
     "statistic": "Statistic",
     "group": "Group",
@@ -44,6 +51,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     "label": {"": NO_LABEL},
     "statistic": {
         **{key: declared.heading for key, declared in _DECLARED.items()},
+        **{key: heading for key, (heading, _) in LABEL_STATISTICS.items()},
         **_SET_HEADINGS,
         **CONSISTENCY,
         "accuracy_difference": "Difference",
@@ -53,12 +61,17 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "completion_tokens": "Reply tokens",
         "confidence": "Mean confidence",
         "cost": "Cost (US$)",
+        "lower_limit": "Lower limit",
+        "mean_difference": "Mean difference",
+        "partial_correlation": "Partial correlation",
         "p_holm": "p after Holm",
         "permutation_p": "Permutation p",
         "prompt_tokens": "Prompt tokens",
         "reasoning_tokens": "Of them thinking",
+        "roc_auc": "ROC-AUC",
         "share_right": "Share right",
         "squared_distance": "Squared distance",
+        "upper_limit": "Upper limit",
     },
 }
 _SOURCES = {
@@ -70,7 +83,13 @@ _SOURCES = {
 }
 _POOLED = {"all": "All pooled"}
 AMONG = {"observed": "Same label", "fleiss": "κ", "alpha": "α"}
-_SIGNED = ("severity_error", "brier_skill", "accuracy_difference", "annotator_gap")
+_SIGNED = (
+    "severity_error",
+    "brier_skill",
+    "accuracy_difference",
+    "annotator_gap",
+    *LIMITS_OF_AGREEMENT,
+)
 
 
 @dataclass(frozen=True)
@@ -275,6 +294,38 @@ LABEL_USE = TableSpec(
     {"who": {"": "Reference label"}},
     _share,
 )
+LABELS = TableSpec(
+    "labels",
+    "Each label against all others, failures left out",
+    lambda a: a.results.select("label"),
+    ("judge", "metric", "label"),
+    notes=(
+        *(f"{heading}: {meaning}." for heading, meaning in LABEL_STATISTICS.values()),
+        "ROC-AUC: of an item with this reference label and one with another, the chance that the "
+        "first is given the higher probability, or score.",
+        "Recall is also called true positive rate or sensitivity, specificity true negative rate.",
+    ),
+)
+LIMITS = TableSpec(
+    "limits-of-agreement",
+    "Limits of agreement: 95 % of differences from the reference label, failures left out",
+    lambda a: a.results.select("limits_of_agreement"),
+    ("judge", "metric"),
+    notes=(
+        "In the unit of the labels, judge minus reference label; the limits are the mean "
+        "difference ± 1.96 standard deviations (Bland and Altman), each with its own interval.",
+    ),
+)
+PARTIAL = TableSpec(
+    "given-system",
+    "Partial correlation given the system, failures left out",
+    lambda a: a.results.select("given_system"),
+    across="judge",
+    notes=(
+        "Pearson's r of the severities, after the mean of each system is taken off both. "
+        "A judge that only knows which systems are good reaches 0.",
+    ),
+)
 SEVERAL_RIGHT = TableSpec(
     "several",
     "Several right labels: agreement with the response sets",
@@ -306,21 +357,23 @@ ANNOTATORS = TableSpec(
 
 
 def among_all(a: Alignment) -> list[Row]:
-    """The agreement of all annotators on each metric; what is pooled over metrics has no line."""
-    return [row for row in a.results.select("agreement", who="all") if row.metric != "all"]
+    """The agreement of all annotators on each metric."""
+    return a.results.select("agreement", who="all")
 
 
 AGREEMENT = TableSpec(
     "agreement",
     "Agreement among the annotators",
     among_all,
-    notes=tuple(map(meaning, AGREEMENT_STATISTICS.values())),
+    notes=tuple(meaning(d) for d in AGREEMENT_STATISTICS.values() if d.shown & {"all", "people"}),
 )
 PAIRS = TableSpec(
-    "alpha-pairs",
-    "Krippendorff's α for each pair of annotators",
-    lambda a: [row for row in a.results.select("agreement", "alpha") if row["who"] != "all"],
-    across="who",
+    "pairs",
+    "Agreement of each pair of annotators",
+    lambda a: [row for row in a.results.select("agreement") if row["who"] != "all"],
+    ("metric", "statistic"),
+    "who",
+    tuple(meaning(d) for d in AGREEMENT_STATISTICS.values() if "pairs" in d.shown),
 )
 
 # --- label probabilities --------------------------------------------------------------------------

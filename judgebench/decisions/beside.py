@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from judgebench.alignment.comparisons import Outcomes, outcomes
+from judgebench.alignment.comparisons import Outcomes
 from judgebench.decisions.counts import estimable
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import Estimate, is_slot
@@ -109,7 +109,7 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
     controls = [judge.name for judge in study.controls]
     level = rule.alternative_test.guard
     for metric in study.rubric.metrics:
-        right = outcomes(study, study.judges, metric)
+        right = Outcomes(study, metric)
         for judge in study.real_judges:
             guard = _guard(right, judge.name, controls, level)
             yield from _test(study, metric, judge, rule, guard)

@@ -247,14 +247,26 @@ class Humans:
 
         Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
         """
-        others = tuple(m for m in (self.makers if makers is None else makers) if m != annotator)
+        every = tuple(self.makers if makers is None else makers)
+        others = tuple(maker for maker in every if maker != annotator)
         model = self.config.rule == "dawid_skene"
         left_out = {} if ties or model else {"ties": "none"}
         config = self.config.model_copy(update=left_out)
 
+        def settled(names: Sequence[str], rows: Any) -> IntArray:
+            columns = [self.ratings.annotators.index(name) for name in names]
+            values = self.ratings.values[rows][:, columns]
+            return settle(values, self.metric, config).astype(values.dtype)
+
         def truth() -> IntArray:
-            found = settle(self.ratings.of(others).values, self.metric, config)
-            return found.astype(self.ratings.values.dtype)
+            if model or len(others) == len(every):
+                return settled(others, slice(None))
+            # Only the items that the annotator labelled can have another truth without them.
+            rows = self.ratings.of([annotator]).values[:, 0] >= 0
+            found = self._once(("all", every, config.ties), lambda: settled(every, slice(None)))
+            found = found.copy()
+            found[rows] = settled(others, rows)
+            return found
 
         return self._once(("without", others, config.ties), truth)
 

@@ -44,16 +44,24 @@ BY_HAND = {
     "overestimated": Fraction(3, 10),
     "underestimated": Fraction(1, 10),
     "severe_recall": Fraction(1, 2),
+    "severe_precision": Fraction(1, 3),
+    "severe_f1": Fraction(2, 5),
+    "severe_specificity": Fraction(6, 8),
+    # 10 * 6 right, less 5*4 + 3*3 + 2*3; squares of the rows add up to 38, of the columns to 34
+    "mcc": (60 - 35) / ((100 - 38) * (100 - 34)) ** 0.5,
+    # steps seen 1 + 1 + 2 + 2; expected a 5*(3*1 + 3*2) + b 3*(4*1 + 3*1) + c 2*(4*2 + 3*1) = 88
+    "kappa_linear": 1 - Fraction(6) / Fraction(88, 10),
 }
+OF_SOME_ITEMS = {"severe_recall": 2, "severe_precision": 3, "severe_specificity": 8}
 
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_every_statistic_is_as_worked_out_by_hand(name: str) -> None:
     found = score(aligned({"ann": HUMAN}, {"m": JUDGE}), name)
     assert found.value == pytest.approx(float(BY_HAND[name]), abs=1e-12)
-    assert (found.n, found.n_missing) == (2 if name == "severe_recall" else 10, 0)
+    assert (found.n, found.n_missing) == (OF_SOME_ITEMS.get(name, 10), 0)
     assert found.level == 0.95
-    if name in ("balanced_accuracy", "macro_f1"):
+    if name in ("balanced_accuracy", "macro_f1", "severe_f1"):
         assert found.reason.startswith("only 2 items of a label")
         return
     assert found.method

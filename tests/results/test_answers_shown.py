@@ -194,7 +194,7 @@ def test_what_a_metric_is_not_about_is_not_missing() -> None:
         row.metric: (row.estimate.n, row.estimate.n_missing)
         for row in found.results.select("agreement", "all_agree", who="all")
     }
-    assert missing == {"preference": (1, 0), "quality": (3, 0), "met": (1, 0), "all": (5, 0)}
+    assert missing == {"preference": (1, 0), "quality": (3, 0), "met": (1, 0)}
     assert not [note for note in found.notes if "have no reference label" in note]
 
 
