@@ -18,7 +18,7 @@ BARE = "python -c pass"
 COMMANDS = {
     BARE: ["-c", "pass"],
     "import judgebench": ["-c", "import judgebench"],
-    "judgebench --help": ["-m", "judgebench.cli.app", "--help"],
+    "judgebench --help": ["-m", "judgebench", "--help"],
 }
 LIMITS_S = {"import judgebench": 0.150, "judgebench --help": 0.300}
 

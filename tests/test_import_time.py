@@ -11,7 +11,7 @@ HEAVY = {
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "pyarrow",
     "xllamacpp", "scipy.stats", "sklearn", "krippendorff", "openai",
 }  # fmt: skip
-# The command line comes first: it alone imports the commands of wings, which import it in turn.
+# The command line comes first: it is the last to import what others import.
 MODULES = (
     ".".join(path.relative_to(REPO).with_suffix("").parts).removesuffix(".__init__")
     for path in (REPO / "judgebench").rglob("*.py")

@@ -167,7 +167,7 @@ def slow_texts(pattern: re.Pattern[Any], method: str) -> Iterator[str]:
 @pytest.mark.long
 def test_no_pattern_is_slow() -> None:
     held = patterns()
-    assert len(held) > 50  # also without a wing
+    assert len(held) > 50  # also without a feature
     slow = [
         f"{name}: {text}"
         for (name, pattern), methods in held.items()

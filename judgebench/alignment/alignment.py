@@ -44,6 +44,8 @@ from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
+from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.open import Truth
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.verdicts import status_counts
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from judgebench.data.layout import Layout
     from judgebench.results.paper_table import PaperTable
 
 BEST_BASELINE = "best baseline"
@@ -262,7 +265,7 @@ def _shown_by(module: str) -> Any:
     return import_module(f"judgebench.alignment.{module}")
 
 
-def align(study: Study, progress: Progress = SILENT) -> Alignment:
+def align_study(study: Study, progress: Progress = SILENT) -> Alignment:
     """Compare every judge with the humans, and the humans with each other, metric by metric.
 
     Intervals take whole groups of answers (`Answer.group`) as what was sampled.
@@ -332,3 +335,21 @@ def _run_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
     for key, value in (*asdict(judge.usage).items(), ("cost", judge.cost)):
         if value is not None:
             yield Row("usage", key, Estimate(value, n=n), judge.name)
+
+
+def align(
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
+    *,
+    truth: Truth | None = None,
+    columns: Mapping[str, Any] = {},
+) -> Alignment:
+    """Measure how every judge agrees with the humans, and the humans with each other: of a study
+    or a run folder, or of tables, as in `decide`, which need no verdicts.
+
+    >>> import judgebench as jb
+    >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
+    >>> sorted(frame.analysis.unique())[:3]
+    ['agreement', 'annotator_labels', 'ceiling']
+    """
+    return align_study(study_from(study, verdicts, truth, columns))

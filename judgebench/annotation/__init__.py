@@ -1,1 +1,1 @@
-"""A wing: human labels, collected by a small web app that is blind, balanced and safe."""
+"""Human labels, collected by a small web app that is blind, balanced and safe."""

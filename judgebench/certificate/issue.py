@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-import judgebench
 from judgebench.certificate.labels import (
     ISSUE_LEVEL,
     PROBABILITY,
@@ -41,6 +40,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.answers import likeness
 from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.version import VERSION
 
 _ASSIST_SIGNALS = (SEVERITY, PROBABILITY)  # of others, such as a jury's votes, nothing is tested
 _CAUGHT = {"REPLACE": "severe_gap", "ASSIST": "missed"}  # the condition on severe answers
@@ -79,7 +79,7 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
         study=study.name,
         issued=now,
         until=None if days is None else now + timedelta(days=days),
-        judgebench=judgebench.__version__,
+        judgebench=VERSION,
         judge=CertifiedJudge(
             name=judge.name,
             signature=judge.signature,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -22,15 +23,22 @@ from judgebench.certificate.labels import (
     judged_labels,
     shortfall,
 )
-from judgebench.certificate.record import Certificate, CertifiedMetric, LabelTest
+from judgebench.certificate.record import Certificate, CertifiedMetric, LabelTest, read
 from judgebench.records import Estimate, Status
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
+from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.from_tables import study as study_of_tables
+from judgebench.runs.open import is_run
 from judgebench.stats.betting import log_capital, needed
 from judgebench.stats.intervals import clopper_pearson, exact_share
 from judgebench.studies.answers import likeness
 from judgebench.studies.study import JudgeVerdicts, Study
+
+if TYPE_CHECKING:
+    from judgebench.data.layout import Layout
+
 
 PLANNED = (250, 500, 1000, 5000)  # numbers of labels for which the smallest loss is printed
 _REJUDGED_LEVEL = 0.025  # one-sided, of all metrics together at one look
@@ -124,7 +132,7 @@ class Watched(Shown):
             yield Row("watch", "evidence", evidence, judge, check.metric, alarm)
 
 
-def watch(certificate: Certificate, study: Study | None = None) -> Watched:
+def watch_study(certificate: Certificate, study: Study | None = None) -> Watched:
     """Compare a certificate with the clock and, in a study, with new verdicts and labels. Raises
     SetupError where the study is not about the judge and the labels of the certificate."""
     now = datetime.now(UTC)
@@ -232,3 +240,35 @@ def smallest_loss(test: LabelTest, n_labels: int, n_metrics: int) -> float | Non
             if n is not None and n <= share * n_labels:
                 return points / 100
     return None
+
+
+def watch(
+    certificate: Certificate | str | Path,
+    study: Study | Tables | Layout | None = None,
+    verdicts: Tables | None = None,
+    *,
+    columns: Mapping[str, Any] = {},
+) -> Watched:
+    """Compare a certificate with all new labels and verdicts, in the order of time: of a study or a
+    run folder, or of tables, which are understood as in `decide`. Without any it says whether the
+    file is unchanged and has not expired.
+
+    Answers of the certificate that were judged again show whether the judge changed; labels of new
+    answers show whether it still agrees with people. In tables a verdict is due on the items with a
+    row alone. Raises SetupError where the certificate was changed after it was issued.
+
+    >>> import judgebench as jb
+    >>> watched = jb.watch("judge.json", "new-labels.csv", "new-verdicts.csv")
+    >>> watched.state, watched.reasons
+    ('valid', ())
+    """
+    if not isinstance(certificate, Certificate):
+        certificate = read(Path(certificate))
+    if study is None:
+        return watch_study(certificate)
+    if not (isinstance(study, Study) or is_run(study)):
+        known = certificate.rubric
+        study = study_of_tables(study, verdicts, rubric=known, columns=columns, expected="rows")
+        verdicts = None
+        columns = {}
+    return watch_study(certificate, study_from(study, verdicts, None, columns))

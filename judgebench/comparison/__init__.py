@@ -1,1 +1,1 @@
-"""The compare wing: what changed between two runs, or between two judges."""
+"""What changed between two runs, or between two judges."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ from judgebench.comparison.result import Changed, Comparison, Flips, PairSummary
 from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
-from judgebench.runs.wing import analyses
+from judgebench.runs.features import analyses
+from judgebench.runs.open import opened_study
 from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import Study
 from judgebench.words import counted
@@ -85,7 +87,7 @@ _FAMILY = ("judge", "who", "failures", "of")
 NOT_MEASURED = "No answer has a human label: only what changed is known, not what is right."
 
 
-def compare(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Comparison:
+def compare_studies(a: Study, b: Study, judges: tuple[str, str] = ("", "")) -> Comparison:
     """B minus A on the answers that both judges were asked about.
 
     Both are scored against the human labels of B, or of A where B has none. Raises SetupError where
@@ -282,3 +284,42 @@ def decision_rows(changed: Sequence[Changed]) -> Iterator[Row]:
             for row in one.conditions[place].values():
                 more = {**row.keys, "who": one.who, "run": side}
                 yield Row("condition", row.statistic, row.estimate, *about, more)
+
+
+def compare(
+    a: Study | str | Path,
+    b: Study | str | Path,
+    *,
+    judges: tuple[str, str] = ("", ""),
+    rule: Any | None = None,
+) -> Comparison:
+    """Compare A with B on the same answers: B minus A with intervals, the decisions that changed,
+    the verdicts that flipped.
+
+    Both are studies or run folders, also the same one twice. `judges` names one of each; without,
+    judges of the same name are compared, or the only judge of each. Both are scored against the
+    human labels of B. Raises SetupError where there is nothing to
+    compare.
+
+    >>> import judgebench as jb
+    >>> found = jb.compare("runs/small", "runs/small")
+    >>> found.difference("accuracy", "my-judge", "empathy").value
+    0.0
+    >>> len(found.flips.to_frame())
+    0
+    """
+    first = opened_study(a)
+    same = isinstance(b, str | Path) and a == b
+    second = first if same else opened_study(b)
+    if first.name == second.name and first is not second:  # the folders tell them apart
+        first, second = (
+            study if isinstance(given, Study) else replace(study, run=_in_folder(study, given))
+            for study, given in ((first, a), (second, b))
+        )
+    if rule is not None:
+        first, second = (replace(x, beside={**x.beside, "decide": rule}) for x in (first, second))
+    return compare_studies(first, second, judges)
+
+
+def _in_folder(study: Study, folder: str | Path) -> str:
+    return ", ".join(filter(None, (study.run, str(folder))))

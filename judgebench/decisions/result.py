@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, SetupError, nearest, raise_any
-from judgebench.features import contributed
+from judgebench.features import FEATURES
 from judgebench.records import SEVERAL, Estimate, Kind
 from judgebench.results.part import Standing
 from judgebench.results.rows import Results, Row
@@ -287,11 +287,10 @@ class Decisions(Shown):
         """A certificate of this decision on the judge of that name, or on the only judge; it has a
         `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
         """
-        issuers = contributed("certify")
-        if not issuers or self.study is None:
-            message = "this installation of judgebench lacks judgebench/certificate"
-            raise SetupError("the decision was made without a study" if issuers else message)
-        return issuers[0](self.study, judge, self, self.rule.model_dump(mode="json"))
+        if self.study is None:
+            raise SetupError("the decision was made without a study")
+        certify = FEATURES["certificate"].parts.certify
+        return certify(self.study, judge, self, self.rule.model_dump(mode="json"))
 
     def table(self) -> pd.DataFrame:
         """A row for each metric and judge: the outcome, the three shares of a screen, why, and what

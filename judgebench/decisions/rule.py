@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -245,3 +245,7 @@ def rule_for(
     rule = given if isinstance(given, DecisionRule) else load_rule(given or DECISION_RULE)
     rule.check(rubric, "" if rule is given else str(given or DECISION_RULE))
     return rule
+
+
+Rule: TypeAlias = DecisionRule | Mapping[str, Any] | str | Path
+"""A rule, or the keys that differ from the default's, or a YAML file."""

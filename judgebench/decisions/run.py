@@ -5,8 +5,9 @@ How much more data would make a decision clear: larger studies are drawn from th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from judgebench.decisions.result import (
     TriageCurve,
     outcome_of,
 )
-from judgebench.decisions.rule import DecisionRule, rule_for
+from judgebench.decisions.rule import DecisionRule, Rule, rule_for
 from judgebench.decisions.triage import triage_curves
 from judgebench.decisions.words import (
     AGREE_FIRST,
@@ -50,9 +51,12 @@ from judgebench.decisions.words import (
     undeclared,
     without_groups,
 )
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
+from judgebench.runs.features import analyses
+from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.open import Truth
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.copies import BarKind
 from judgebench.stats.intervals import look_levels
@@ -60,6 +64,10 @@ from judgebench.studies.labelled import MOST_GROUPS, population_notes
 from judgebench.studies.study import Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted, listed, percent
+
+if TYPE_CHECKING:
+    from judgebench.data.layout import Layout
+
 
 _FEW = 50  # answers; from fewer, studies of another size are not simulated well
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
@@ -165,7 +173,7 @@ def _larger(how_many: FloatArray, further: int, studies: int, seed: int) -> Floa
     return how_many + rng.multinomial(further, shares).astype(np.float64)
 
 
-def decide(
+def decide_study(
     study: Study,
     rule: DecisionRule = DecisionRule(),
     stress: Results | None = None,
@@ -229,7 +237,7 @@ def measure_decisions(study: Study, stress: Shown | None) -> Decisions | None:
     if not (study.n_labels and study.real_judges):
         return None
     rule = rule_for(study.beside.get("decide"), study.rubric)
-    return decide(study, rule, stress.results if stress else None)
+    return decide_study(study, rule, stress.results if stress else None)
 
 
 def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
@@ -406,3 +414,45 @@ def _more(found: Measured, counts: StudyCounts, rule: DecisionRule) -> MoreData:
             answers_now=counts.total_asked,
         )  # fmt: skip
     return more_data(counts, rule, found.conditions)
+
+
+def decide(
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
+    rule: Rule | None = None,
+    *,
+    truth: Truth | None = None,
+    columns: Mapping[str, Any] = {},
+    looks: Sequence[float] = (),
+) -> Decisions:
+    """Decide whether each judge can replace the annotators, assist them, or neither, metric by
+    metric: of a study or a run folder, or of tables of labels and verdicts, which are
+    understood as in `study`.
+
+    `rule` is a YAML file, a shipped rule or a mapping with the keys of one, such as
+    `{"replace": {"humans": {"margin": 0.1}}}`, and `truth` of tables as in `study`. `columns` names
+    what cannot be guessed, such as the labels from the least to the most severe:
+    `columns={"order": "Safe < Unsure < Unsafe"}`. Where the study has a stress test, it counts.
+
+    Of a study that is not complete, `looks` are the shares of its planned answers that were
+    labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
+    looks need clearer evidence. Raises SetupError where the shares do not rise, up to 1.
+
+    >>> import judgebench as jb
+    >>> frame = jb.decide(jb.open_run("runs/small")).to_frame()
+    >>> frame[frame.analysis == "decision"].outcome.to_list()
+    ["CAN'T TELL", "CAN'T TELL", "CAN'T TELL"]
+    """
+    try:
+        shares = [float(share) for share in looks]
+    except (TypeError, ValueError):
+        message = "give a list, the share of the planned answers at each analysis: [0.33, 0.67]"
+        raise SetupError(Problem(message, field="looks", found=repr(looks))) from None
+    study = study_from(study, verdicts, truth, columns)
+    if not study.real_judges:
+        message = "no judge to decide on: give a table of verdicts as well, or name its column "
+        message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
+        raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
+    chosen = rule_for(rule, study.rubric)
+    found = analyses(study, "stress")
+    return decide_study(study, chosen, found["stress"].results if found else None, shares)

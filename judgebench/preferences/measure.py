@@ -1,4 +1,4 @@
-"""Every number of the preferences wing, from a study; and whether the place of a response among
+"""Every number of preferences, from a study; and whether the place of a response among
 those shown sways a judge.
 
 Rows `position` hold, of the pairs asked in both orders, `flipped`, the share on which the judge
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -32,8 +33,9 @@ from judgebench.preferences.orders import (
     whole_scales,
 )
 from judgebench.results.rows import Results, Row
-from judgebench.results.shown import JudgesShown
+from judgebench.results.shown import JudgesShown, Shown
 from judgebench.rubric import Metric
+from judgebench.runs.open import findings
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.means import clustered_mean
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, backend_fact
@@ -170,3 +172,16 @@ def measure_preferences(study: Study) -> Preferences | None:
     if not found:
         return None
     return Preferences(kinds, titles, drawn, Results(tuple(found)), tuple(notes), study.gaps)
+
+
+def prefer(study: Study | str | Path) -> Shown:
+    """Measure how judges and humans compare several responses to one question: pairs and triples
+    in the right order beside chance and the ceiling of the reply format, agreement with each vote,
+    position bias, win rates and rankings of systems, scores by criteria.
+
+    Raises SetupError where the study holds neither several responses nor criteria.
+
+    >>> import judgebench as jb
+    >>> found = jb.prefer(jb.open_run("runs/small"))
+    """
+    return findings(study, "preferences", "question with several responses")

@@ -1,4 +1,4 @@
-"""The tables and figures of the preferences wing.
+"""The tables and figures of preferences.
 
 Win-rate matrices side by side: by the humans and by each judge.
 """

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +18,13 @@ from judgebench.rates.population import (
     Target,
     Voice,
     of_study,
+    of_table,
 )
 from judgebench.rates.result import ALL, Rates
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
+from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.open import Truth, is_run
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.partly_labelled import (
     Asked,
@@ -35,10 +39,14 @@ from judgebench.stats.partly_labelled import (
     tuning_of,
     unlike,
 )
-from judgebench.studies.drawn import NOT_SAID, Drawn, Mask
+from judgebench.studies.drawn import NOT_SAID, Drawn, Mask, drawn_of, kept_columns
 from judgebench.studies.labelled import FEWEST, differences
 from judgebench.studies.study import Study
 from judgebench.words import counted, listed
+
+if TYPE_CHECKING:
+    from judgebench.data.layout import Layout
+
 
 _MOST_COMPARED = 10  # groups of which every two are compared
 _MANY = 0.25  # as many more answers as have human labels, for rates in a report of all
@@ -60,7 +68,7 @@ class Plan:
     anytime: bool = False
 
 
-def estimate(population: Population, measures: Sequence[Measure], plan: Plan) -> Rates:
+def estimate_population(population: Population, measures: Sequence[Measure], plan: Plan) -> Rates:
     """Estimate the means of all targets, of all answers and of each group.
 
     Raises SetupError for a column that the answers do not have, and where nobody labelled any.
@@ -122,7 +130,7 @@ def measure_rates(study: Study) -> Rates | None:
         more = (study.judged(j, metric)[~known] >= 0 for j in study.real_judges)
         most = max((found.sum() for found in more), default=0)
         if known.any() and most >= _MANY * known.sum():
-            return replace(estimate(*of_study(study), Plan()), asked=False)
+            return replace(estimate_population(*of_study(study), Plan()), asked=False)
     return None
 
 
@@ -279,3 +287,50 @@ def _assumed(population: Population, plan: Plan, labelled: Mask) -> Iterator[str
         )
     if (few := population.clusters[labelled].occurring().n) < FEWEST:
         yield f"The labels are of {counted(few, 'question')} only: intervals may be too narrow."
+
+
+def estimate(
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
+    *,
+    by: str = "",
+    drawn: str | Sequence[str] = (),
+    width: float | None = None,
+    anytime: bool = False,
+    scores: Mapping[str, Sequence[str]] = {},
+    truth: Truth | None = None,
+    columns: Mapping[str, Any] = {},
+) -> Rates:
+    """Estimate how often each label occurs, of all answers and by each value of the column `by`
+    (without one, by system): from human labels of a part of the answers and verdicts on all.
+
+    The rates stand side by side by human labels alone, with the verdicts (PPI++), by Rogan-Gladen,
+    and by verdicts alone, which are no valid estimate. `drawn` says how the labelled answers were
+    drawn: `random`, `weight=COLUMN`, `probability=COLUMN`, `strata=COLUMN`, or several of them.
+    Without it they are taken for a random sample where they look like the others, and where they
+    do not, there are no intervals. With `width` it says how many more labels make intervals so
+    wide; `anytime` limits hold at every look while labels arrive in batches. With truth `each` the
+    rates are those of a random annotator.
+
+    Of one table, `scores` maps columns of numbers that people gave, blank where nobody did, to the
+    columns of numbers that predict them: `{"omissions": ["chrf"]}`; their means are estimated.
+
+    Tables are understood as in `study`, and a run folder is opened. Raises SetupError where no
+    answer has a human label and for columns that no answer has.
+
+    >>> import judgebench as jb
+    >>> rates = jb.estimate("few-labels.csv", "all-verdicts.csv", columns={"order": "no < yes"})
+    >>> print(rates.results.find("ppi", "rate", of="yes", group="tuned"))
+    0.010 [0.001, 0.061]
+    """
+    how = [drawn] if isinstance(drawn, str) else [*drawn]
+    plan = Plan(by, drawn_of(how), width, anytime)
+    if scores and not isinstance(study, Study):
+        named = columns.get("question", "")
+        question = named if isinstance(named, str) else next(iter(named), "")
+        return estimate_population(*of_table(study, scores, question), plan)
+    if not (isinstance(study, Study) or is_run(study)):
+        columns = {**kept_columns(how, by), **columns}
+    with naming_by(by):
+        study = study_from(study, verdicts, truth, columns)
+    return estimate_population(*of_study(study), plan)

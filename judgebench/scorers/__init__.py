@@ -1,1 +1,1 @@
-"""The scorers wing: numbers for answers, beside judges and humans."""
+"""Numbers for answers, beside judges and humans."""

@@ -1,4 +1,4 @@
-"""The tables and figures of the scorers wing.
+"""The tables and figures of the scorers.
 
 Scorers beside humans, which of them say the same, how steady they are, and how the columns of a
 table go together.

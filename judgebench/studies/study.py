@@ -287,7 +287,7 @@ class Study:
 
     `clusters` are those of the items. `judges` holds baselines too. `notes` are sentences that
     every report repeats. `run` says when the judges ran and with what; it is empty without a run
-    folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
+    folder. `beside` holds, by the name of a feature, what it read from the run folder for
     itself. `unfinished` are sentences on what that folder lacks because its run has not ended,
     `changed` on what was repaired. `unconfirmed_question` is the column that items are grouped by,
     where it was taken for the question by its name alone and nobody declared it.

@@ -11,7 +11,7 @@ answers, and that way minus the judge.
 A gain is shown where the interval lies above 0, a loss where it lies below, and the corrected p
 value is at most 1 - level, whether missing labels are left out or count as wrong.
 
-What the tuning wing found: rows of numbers, and how they are shown.
+What tuning found: rows of numbers, and how they are shown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables and figures of the tuning wing.
+"""The tables and figures of tuning.
 
 Learning curves: what a judge reaches with how many labels.
 """

@@ -18,7 +18,7 @@ def test_every_block_of_the_page_runs(here: Path, capsys: pytest.CaptureFixture[
     for block in blocks:
         try:
             exec(compile(block, "docs/python.md", "exec"), names)
-        except SetupError as error:  # a wing may be taken out
+        except SetupError as error:  # a feature may be taken out
             if "this installation of judgebench lacks" not in str(error):
                 raise
     said = re.search(r"print\(error\)\s+# (.*)", page)

@@ -9,7 +9,7 @@ from typer.main import get_command
 from judgebench.cli.app import app
 from judgebench.shipped import shipped_folder
 
-VERBS = ["demo", "check", "run", "align", "report", "list"]  # beside those of wings
+VERBS = ["demo", "check", "run", "align", "report", "list"]  # beside those of features
 
 
 def verbs(command: Any, name: str = "") -> Iterator[str]:

@@ -12,8 +12,8 @@ from latex_case import compile_tables, needs_latex
 from python_api import JUDGE, rubric, write_bench, write_tables
 
 import judgebench as jb
-from judgebench.cli.show import UNMET
-from judgebench.comparison.commands import split
+from judgebench.cli.compare import split
+from judgebench.cli.exit_codes import UNMET
 from judgebench.runs.folder import RunFolder
 
 REPO = Path(__file__).resolve().parents[2]

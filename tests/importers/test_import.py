@@ -62,9 +62,9 @@ def test_an_imported_log_can_be_decided_upon(call, tmp_path: Path) -> None:
         for row in answers
     ]  # fmt: skip
     (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
-    files = [(f"--{kind}", tmp_path / f"{kind}.jsonl") for kind in LOG_SHEETS]
+    files = [tmp_path / f"{kind}.jsonl" for kind in LOG_SHEETS]
     order = ("--order", "C < I", "--judge", "model_graded_qa")
-    code, out, err = call("decide", *(a for pair in files for a in pair), *order, "--json")
+    code, out, err = call("decide", *files, *order, "--json")
     assert code == 0, err
     (decided,) = json.loads(out)["decisions"]
     assert decided["accuracy"]["n"] == 3

@@ -13,7 +13,7 @@ import judgebench as jb
 from judgebench.records import Status, Verdict
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
-from judgebench.runs.wing import analyses
+from judgebench.runs.features import analyses
 from judgebench.scorers.candidates import ScorerRun, Severities
 from judgebench.scorers.measure import MEDIAN, BesideHumans, redundancy_rows
 from judgebench.scorers.part import CEILING, redundancy_block
@@ -79,7 +79,7 @@ def test_an_annotator_is_held_against_those_who_labelled_the_same() -> None:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A run with all scorers of the case, what the wing found in it, and the columns."""
+    """A run with all scorers of the case, what the feature found in it, and the columns."""
     bench, columns = write_notes(tmp_path_factory.mktemp("notes"))
     study = jb.run(bench, bench.parent / "run")
     return study, analyses(study, "scorers")["scorers"], columns

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.features import WINGS
 from judgebench.learning.learnt import material_of
 from judgebench.studies.study import Study
 
@@ -161,12 +160,7 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     assert "Adjudicated labels, on 4 items, are not among them without" in " ".join(out.split())
 
 
-needs_estimate = pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")
-
-
-@pytest.mark.parametrize(
-    "command", ["decide", "align", "report", pytest.param("estimate", marks=needs_estimate)]
-)
+@pytest.mark.parametrize("command", ["decide", "align", "report", "estimate"])
 def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
     labels = with_settled(people())
     labels.to_csv(tmp_path / "labels.csv", index=False)
@@ -184,7 +178,6 @@ def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path,
     assert "the adjudicated label, and without one" in said[("--adjudicated",)]
 
 
-@needs_estimate
 def test_estimate_takes_them_from_python() -> None:
     labels = with_settled(people(), {f"i{n}": "Harmful" for n in range(60)})
     of_ben = labels[labels.annotator == "ben"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
+from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
@@ -19,7 +18,6 @@ from judgebench.cli.options import (
     RunOrTables,
     Truth,
 )
-from judgebench.cli.questions import ask_open
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 
@@ -32,22 +30,8 @@ if TYPE_CHECKING:
     from judgebench.rubric import Rubric
     from judgebench.studies.study import Study
 
-Columns = Annotated[
-    str,
-    typer.Option(
-        "--columns",
-        metavar="STATISTIC,STATISTIC",
-        help="The statistics of the table for a paper, such as accuracy,kappa_quadratic,mae.",
-    ),
-]
-By = Annotated[
-    str,
-    typer.Option(
-        "--by",
-        metavar="COLUMN",
-        help="Also show each judge in each group of answers: by system, or a column of the tables.",
-    ),
-]
+_COLUMNS = "The statistics of the table for a paper: accuracy,mae,kappa."
+_BY = "Also show each judge in each group of answers, such as system."
 _MANY = 40  # judges and annotators, compared in some seconds
 
 
@@ -61,7 +45,7 @@ def open_study(
 ) -> Study:
     """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
     TruthConfig. Raises SetupError where neither or both are given."""
-    from judgebench import api
+    import judgebench as jb
 
     people = dict.fromkeys(as_judges, files.expected)
     paths = [run] if isinstance(run, Path) else list(run or ())
@@ -73,9 +57,10 @@ def open_study(
         raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
     try:
         if is_run:
-            return api.open_run(paths[0], truth=truth, as_judges=people)
-        layout, declared = settled_layout(paths, files, truth, as_judges, output, rubric)
-        return api.study(layout, truth=declared, as_judges=people, expected=files.expected)
+            return jb.open_run(paths[0], truth=truth, as_judges=people)
+        layout = _layout(paths, files, truth, as_judges, rubric)
+        _show_layout(layout, files, truth, output)
+        return jb.study(layout, truth=truth, as_judges=people, expected=files.expected)
     except SetupError as error:
         named = [_by_option(problem) for problem in error.problems]
         if named == [*error.problems]:  # of another kind, such as of a damaged run
@@ -94,35 +79,33 @@ def _is_missing_table(path: Path) -> bool:
     return bool(path.suffix) and not path.exists()
 
 
-def settled_layout(
+def _layout(
     paths: Sequence[Path], files: Files, truth: Mapping[str, object], as_judges: Sequence[str],
-    output: Output, rubric: Rubric | None = None,
-) -> tuple[Layout, dict[str, object]]:  # fmt: skip
-    """The layout of tables, which is printed, and what is declared of them. Where a terminal can
-    answer, what is open is asked for."""
-    from judgebench.data.layout import is_layout, layout_lines, load_layout
-    from judgebench.data.settings import TableSettings, settings_of
+    rubric: Rubric | None,
+) -> Layout:  # fmt: skip
+    """The layout of tables. Raises Unsettled with every question that options must answer."""
+    from judgebench.data.layout import is_layout, load_layout
     from judgebench.rubric import load_rubric
-    from judgebench.starter import save
-    from judgebench.studies.drawn import kept_columns
+    from judgebench.runs.from_tables import layout_of
 
     rubric = rubric if files.rubric is None else load_rubric(files.rubric)
     if len(paths) == 1 and is_layout(paths[0]):
-        layout, declared = load_layout(paths[0], rubric), dict(truth)
-    else:
-        people: Any = truth.get("annotators") or ()
-        drawn: Any = truth.get("drawn") or ()
-        more = TableSettings(person=tuple(people), as_judge=tuple(as_judges))
-        settings = settings_of(kept_columns(drawn)).with_more(files.settings).with_more(more)
-        layout, declared = ask_open(_tables(paths, files), settings, rubric, dict(truth))
+        return load_layout(paths[0], rubric)
+    return layout_of(_tables(paths, files), files.settings, rubric, truth, as_judges)
+
+
+def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], output: Output) -> None:
+    """Print what every column is, and write it where that is asked for."""
+    from judgebench.data.layout import layout_lines
+    from judgebench.starter import save
+
     console = output.console()
     for line in layout_lines(layout):
         console.print(line, soft_wrap=True, highlight=False)
     if files.save is not None:
-        for path in save(layout, files.save, declared).files:
+        for path in save(layout, files.save, truth).files:
             console.print(f"Wrote {path}", soft_wrap=True)
     console.print()
-    return layout, declared
 
 
 def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
@@ -134,14 +117,7 @@ def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
         for given in (files.labels, files.verdicts, paths)
     )
     rest = [source for source in unsorted if source not in (*labels, *verdicts)]
-    return GivenTables(labels, verdicts, sources_of(files.answers, "answers"), rest)
-
-
-def page_of(run: Sequence[Path] | None) -> Mapping[str, Path]:
-    """The page of the run's report, once there is one."""
-    pages = (folder / "report" / "report.html" for folder in run or ())
-    page = next((page for page in pages if page.is_file()), None)
-    return {"html": page} if page else {}
+    return GivenTables(labels, verdicts, unsorted=rest)
 
 
 def _takes_long(study: Study, output: Output) -> bool:
@@ -156,16 +132,19 @@ def align(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
-    columns: Columns = "",
-    by: By = "",
+    columns: str = option("", "STATISTIC,…", _COLUMNS),
+    by: str = option("", "COLUMN", _BY),
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Compare judges and annotators, from a run folder or from files, and print the tables."""
-    from judgebench import api
+    """Compare judges and annotators, and print the tables.
+
+    Example: judgebench align runs/demo --truth majority --annotator 'expert*'
+    """
+    import judgebench as jb
 
     study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
-    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    show(_with_choice(found, columns, by), study.name, output, page_of(run), tables=True)
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    show(_with_choice(found, columns, by), study.name, output, tables=True)
 
 
 def report(
@@ -175,24 +154,24 @@ def report(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
-    columns: Columns = "",
-    by: By = "",
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
-    ] = None,
+    columns: str = option("", "STATISTIC,…", _COLUMNS),
+    by: str = option("", "COLUMN", _BY),
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/report."),
     figures: Figures = False,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
-    from judgebench import api
+    """Write the report of a run or of tables: HTML, CSV, Markdown and LaTeX.
+
+    Example: judgebench report runs/demo --to paper/tables
+    """
+    import judgebench as jb
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
     assert folder
-    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     _report(study, _with_choice(found, columns, by), folder, output, figures)
 
 
@@ -219,10 +198,10 @@ def _with_choice(found: Mapping[str, Shown], columns: str, by: str) -> Mapping[s
 def report_and_print(run: Path, output: Output) -> bool:
     """Write and print the report that ends a run. True where every model gave a verdict that could
     be read; those that gave none are named."""
-    from judgebench import api
+    import judgebench as jb
 
     study = open_study(run)
-    _report(study, api.analyse(study), run / "report", output)
+    _report(study, jb.analyse(study), run / "report", output)
     silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
     echo_each(silent, err=True)
     return not silent
@@ -231,10 +210,10 @@ def report_and_print(run: Path, output: Output) -> bool:
 def _report(
     study: Study, found: Mapping[str, Shown], to: Path, output: Output, figures: bool = False
 ) -> None:
-    from judgebench import api
+    from judgebench.reporting import parts as parts_of
     from judgebench.results.write import write_in_place
 
-    parts, name, answers = api.parts(found), study.name, study.n_judged
+    parts, name, answers = parts_of(found), study.name, study.n_judged
     written, notice = write_in_place(parts, to, name=name, answers=answers, figures=figures)
     show(found, name, output, written)
     if notice:

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgebench.cli.benchmark import confirm_keys, stoppable, this_command
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import Commands, argument, flag, option
 from judgebench.cli.options import (
     BenchPath,
     Budget,
-    Commands,
     DataFolder,
     DryRun,
     LocalOnly,
+    RunDir,
     RunOption,
     Seed,
 )
-from judgebench.cli.show import ONE_SCREEN, UNMET, Output, echo_each, show
-from judgebench.errors import SetupError
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.words import counted
 
 if TYPE_CHECKING:
@@ -30,11 +31,9 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, o
 ToLines = Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")]
 
 app = Commands("Rank systems by how much their arguments help to decide.")
-commands = Commands()
-commands.add_typer(app, name="rank")
 
 
-@app.command(epilog="Example: judgebench rank run bench.yaml --dry-run")
+@app.command()
 def run(
     bench: BenchPath = Path("rank"),
     run: RunOption = None,
@@ -48,8 +47,10 @@ def run(
 
     The bench.yaml has the key `proxy`. Without an argument, the shipped example runs with embedded
     models. Safe to interrupt; rerun to resume.
+
+    Example: judgebench rank run bench.yaml --dry-run
     """
-    from judgebench.cli.score import report_and_print
+    from judgebench.cli.report import report_and_print
     from judgebench.progress import ProgressDisplay
     from judgebench.ranking.rank_bench import given_ranks, load_rank_bench, rank_all
     from judgebench.runs.bench import default_run_folder
@@ -82,96 +83,60 @@ def _ahead(bench: RankBench) -> Iterator[str]:
     from judgebench.ranking.proxy.task import SPLITS
 
     for entry in bench.tasks:
-        task, draws = entry.task, entry.evaluators.draws
-        n = sum(len(evaluator_names(task.name, k, draws)) for k in entry.evaluators.kinds)
-        sizes = ", ".join(f"{s} {len(task.of(s)):,}" for s in SPLITS)
+        task, evaluators = entry.task, entry.evaluators
+        names = (evaluator_names(task.name, kind, evaluators.draws) for kind in evaluators.kinds)
+        sizes = ", ".join(f"{split} {len(task.of(split)):,}" for split in SPLITS)
         yield (
             f"{task.name}: {sizes}; {counted(len(task.ranked), 'instance')} ranked; "
-            f"{counted(len(entry.generators), 'generator')} of up to "
-            f"{counted(len(entry.argued), 'argument')} each; "
-            f"{counted(len(bench.proxy.controls), 'control case')}; {counted(n, 'evaluator')}"
+            f"{counted(len(entry.generators), 'generator')}; "
+            f"{counted(sum(map(len, names)), 'evaluator')}"
         )
 
 
-@app.command(epilog="Example: judgebench rank init questions.csv --to mine")
+@app.command()
 def init(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Questions with their key: CSV, TSV, JSON, JSONL or Parquet."
-        ),
-    ],
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
-    ] = None,
+    file: Path = argument("FILE", "Questions with their key: CSV, TSV, JSON, JSONL or Parquet."),
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
 ) -> None:
     """Write a task, a bench.yaml and a prompt from a table of questions.
 
     Columns are found by their names: question, key, option_1 or A, explanation, group, split.
     Nothing is overwritten.
+
+    Example: judgebench rank init questions.csv --to mine
     """
     from judgebench.ranking.rank_bench import init as init_from
 
     echo_each(init_from(file, to))
 
 
-@app.command(epilog="Example: judgebench rank sheet runs/mine --expert anna --expert ben")
+@app.command()
 def sheet(
-    run: Annotated[
-        Path | None, typer.Argument(metavar="RUN", help="A run folder, such as runs/mine.")
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="N items of each task, drawn at random."),
-    ] = 5,  # as many as the paper had ranked before it judged a task
-    every: Annotated[bool, typer.Option("--all", help="All items instead of a sample.")] = False,
-    expert: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Who ranks. Repeatable. Default: expert-1 and expert-2."),
-    ] = None,
+    run: RunDir,
+    sample: int | None = option(
+        5, "N", "N items of each task, drawn at random.", min=1
+    ),  # as many as the paper had ranked before it judged a task
+    every: bool = flag("All items instead of a sample.", "--all"),
+    expert: list[str] = option(
+        (), "NAME", "Who ranks. Repeatable. Default: expert-1 and expert-2."
+    ),
     seed: Seed = 0,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Where to write. Default: RUN/human, without a run ./human."
-        ),
-    ] = None,
-    arguments: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instead of a run: arguments, one JSON object per line. Repeatable.",
-        ),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TASK", help="The task of these arguments: a YAML file or a shipped name."
-        ),
-    ] = None,
-    data_folder: DataFolder = None,
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/human."),
 ) -> None:
     """Write sheets on which experts rank arguments from 1 to 5 without knowing who wrote them.
 
     Hand out the folder `sheets` and keep `sheet-key.json`: without it no sheet can be read. An
     existing sheet is never overwritten.
+
+    Example: judgebench rank sheet runs/mine --expert anna --expert ben
     """
-    from judgebench.ranking.proxy.arguments import given_arguments
-    from judgebench.ranking.proxy.task_file import load_task
-    from judgebench.ranking.sheet import items_of, items_of_run, write_sheets
+    from judgebench.ranking.sheet import items_of_run, write_sheets
     from judgebench.runs.folder import RunFolder
 
-    if run is not None and not arguments and task is None:
-        found = items_of_run(RunFolder.existing(run).path)
-    elif run is not None or task is None:
-        raise SetupError("name a run folder, or a task with --task and --arguments")
-    else:
-        loaded = load_task(task, data_folder=data_folder, seed=seed)
-        found = items_of(loaded, given_arguments(arguments or [], [loaded]))
-    folder = to or (run / "human" if run else Path("human"))
+    items = items_of_run(RunFolder.existing(run).path)
+    folder = to or run / "human"
     names = expert or ["expert-1", "expert-2"]
-    written = write_sheets(found, names, folder, n=None if every else sample, seed=seed)
+    written = write_sheets(items, names, folder, n=None if every else sample, seed=seed)
     echo_each(f"{name}: {counted(n, 'item')} on every sheet" for name, n in written.items.items())
     if n := written.passed_over:
         typer.echo(f"{counted(n, 'item')} left out: not every system has an argument on them")
@@ -179,63 +144,40 @@ def sheet(
     echo_each(written.written)
 
 
-@app.command(epilog="Example: judgebench rank suitability runs/mine/human/sheets")
+@app.command()
 def suitability(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE",
-            help="Completed sheets, their folder, or tables of ranks from elsewhere.",
-        ),
-    ],
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Default: sheet-key.json beside a sheet or one folder up."
-        ),
-    ] = None,
-    min_alpha: Annotated[
-        float | None,
-        typer.Option(
-            min=-1, max=1, metavar="ALPHA", help="Least alpha of a suitable task. Default: 2/3."
-        ),
-    ] = None,
-    leave_out: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL", help="Leave out items with this label. Repeatable."),
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write Markdown to this file.")
-    ] = None,
-    require_suitable: Annotated[
-        bool,
-        typer.Option(
-            "--require-suitable", help=f"Exit code {UNMET} unless every task is suitable."
-        ),
-    ] = False,
+    files: list[Path] = argument(
+        "FILE", "Completed sheets, their folder, or tables of ranks from elsewhere."
+    ),
+    key: Path | None = option(
+        None, "FILE", "Default: sheet-key.json beside a sheet or one folder up."
+    ),
+    min_alpha: float | None = option(
+        None, "ALPHA", "Least alpha of a suitable task. Default: 2/3.", min=-1, max=1
+    ),
+    leave_out: list[str] = option((), "LABEL", "Leave out items with this label. Repeatable."),
+    require_suitable: bool = flag(f"Exit code {UNMET} unless every task is suitable."),
     output: Output = ONE_SCREEN,
 ) -> None:
     """Test whether experts agree enough on arguments for a task to be used in a ranking.
 
     Five items ranked by two experts are enough for a first test.
+
+    Example: judgebench rank suitability runs/mine/human/sheets
     """
-    from judgebench.files import write_atomically
     from judgebench.ranking.human import read_ranks
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
-    from judgebench.results.markdown import to_markdown
 
-    ranks = read_ranks(files, key).without(leave_out or ())
+    ranks = read_ranks(files, key).without(leave_out)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
     found = suitability_of(ranks, min_alpha=bar)
-    if to is not None:
-        write_atomically(to, to_markdown([found.part], "").encode())
-    show({"suitability": found}, "", output, {"markdown": to} if to else None)
+    show({"suitability": found}, "", output)
     if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
         raise typer.Exit(UNMET)
 
 
-@app.command(epilog="Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data")
+@app.command()
 def pairs(
     task: TaskName,
     to: ToLines,
@@ -246,6 +188,8 @@ def pairs(
 
     Give the `seed` of the ranking's bench.yaml: it draws the split. `judgebench tune generator`
     reads the file.
+
+    Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data
     """
     from judgebench.ranking.proxy.arguments import write_pairs
     from judgebench.ranking.proxy.task_file import load_task

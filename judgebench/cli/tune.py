@@ -7,23 +7,21 @@ from typing import Annotated
 
 import typer
 
+from judgebench.cli.groups import Commands, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
     BenchPath,
     Budget,
-    Commands,
     DataFolder,
     Extent,
     LocalOnly,
     RunDir,
     RunOption,
-    Seed,
+    pairs_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 
 app = Commands(default="bench")
-commands = Commands()
-commands.add_typer(app, name="tune")
 
 SilverPath = Annotated[
     Path, typer.Argument(metavar="FILE", help="Items of `judgebench tune data`: JSONL.")
@@ -38,7 +36,7 @@ Decisions = Annotated[
 ]
 
 
-@app.command(epilog="Example: judgebench tune bench.yaml")
+@app.command()
 def bench(
     bench: BenchPath,
     run: RunOption = None,
@@ -50,6 +48,8 @@ def bench(
 
     Beside the verdicts of `judgebench run`: what they would seem to be worth without folds, on a
     system that nothing was learnt of, and with fewer labels. Safe to interrupt; rerun to resume.
+
+    Example: judgebench tune bench.yaml
     """
     from judgebench.cli.benchmark import Asked, benchmark
     from judgebench.tuning.judges import TuningExtension
@@ -58,15 +58,17 @@ def bench(
     benchmark(asked, TuningExtension())
 
 
-@app.command(epilog="Example: judgebench tune rounds runs/mine my-judge")
+@app.command()
 def rounds(
     run: RunDir,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A judge with `rounds`.")],
+    name: str = argument("NAME", "A judge with `rounds`."),
     decisions: Decisions = None,
 ) -> None:
     """Write a page on which people review the corrections that two models propose for a judge.
 
     With --decisions, take these; once all is decided, the next `judgebench tune` learns from it.
+
+    Example: judgebench tune rounds runs/mine my-judge
     """
     from judgebench.tuning.rounds import revisions
 
@@ -78,34 +80,21 @@ def rounds(
         typer.echo("All is decided: run judgebench tune again to learn from it.")
 
 
-@app.command(epilog="Example: judgebench tune generator pairs.jsonl --model smollm2 --to tuned")
+@app.command()
 def generator(
-    pairs: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Lines of `judgebench rank pairs`: JSONL.")
-    ],
-    model: Annotated[
-        str, typer.Option(metavar="MODEL", help="What is tuned: as in `learn: lora`.")
-    ],
-    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the tuned model is written.")],
-    rank: Annotated[
-        str, typer.Option(metavar="N", help="Rank of the adapter, or full for all weights.")
-    ] = "16",
-    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the pairs.")] = 3,
-    batch: Annotated[
-        int, typer.Option("--batch-size", min=1, metavar="N", help="Pairs in a step.")
-    ] = 8,
-    learning_rate: Annotated[
-        float | None, typer.Option(metavar="RATE", help="Default: 2e-4, or 2e-5 of all weights.")
-    ] = None,
-    context: Annotated[
-        int | None, typer.Option(min=256, metavar="N", help="Longer pairs are left out (tokens).")
-    ] = None,
-    seed: Seed = 0,
+    pairs: Path = argument("FILE", "Lines of `judgebench rank pairs`: JSONL."),
+    model: str = option(..., "MODEL", "What is tuned: as in `learn: lora`."),
+    to: Path = option(..., "FOLDER", "Where the tuned model is written."),
+    recipe: list[str] = option(
+        (), "KEY=VALUE", "rank, epochs, batch, context, learning_rate, seed of `learn: lora`."
+    ),
 ) -> None:
     """Tune a model that writes arguments on gold arguments; it then enters `judgebench rank`.
 
     As a generator of its bench.yaml, `backend: transformers:FOLDER`, beside the untuned one. Safe
     to interrupt; rerun to resume.
+
+    Example: judgebench tune generator pairs.jsonl --model smollm2 --to tuned
     """
     from judgebench.learning.trainer import Watch
     from judgebench.progress import ProgressDisplay
@@ -113,32 +102,28 @@ def generator(
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import read_pairs, tune_generator
     from judgebench.tuning.lora import recipe_of
-    from judgebench.yaml_file import validate
+    from judgebench.yaml_file import parse_yaml, validate
 
-    asked = {"name": "generator", "learn": "lora", "model": model, "epochs": epochs,
-             "rank": int(rank) if rank.isdigit() else rank, "batch": batch, "context": context,
-             "learning_rate": learning_rate, "seed": seed}  # fmt: skip
-    recipe, stop = recipe_of(validate(asked, LoraConfig)), Stop()
+    given = pairs_of(recipe, "--recipe")
+    settings = {key: parse_yaml(text, "--recipe") for key, text in given.items()}
+    asked = {"name": "generator", "learn": "lora", "model": model, **settings}
+    lora, stop = recipe_of(validate(asked, LoraConfig, "--recipe")), Stop()
     with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say, PATIENCE_S):
         watch = Watch(f"tuning {to.name}", display, stop)
-        facts = tune_generator(read_pairs(pairs), model, to, recipe, watch)
+        facts = tune_generator(read_pairs(pairs), model, to, lora, watch)
     typer.echo(
         f"{facts['steps']:,} steps, loss {facts['first_loss']:.3f} to {facts['last_loss']:.3f}; "
         f"to write with it: backend: transformers:{to}"
     )
 
 
-@app.command(epilog="Example: judgebench tune export my-judge exported/my-judge")
+@app.command()
 def export(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A judge that learns.")],
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where it is written.")],
-    bench: Annotated[
-        Path, typer.Option(metavar="BENCH", help="The benchmark of the judge.")
-    ] = Path("bench.yaml"),
+    name: str = argument("NAME", "A judge that learns."),
+    folder: Path = argument("FOLDER", "Where it is written."),
+    bench: Path = option(Path("bench.yaml"), "BENCH", "The benchmark of the judge."),
     run: RunOption = None,
-    merged: Annotated[
-        bool, typer.Option("--merged", help="A whole model in place of an adapter.")
-    ] = False,
+    merged: bool = flag("A whole model in place of an adapter."),
     budget: Budget = None,
     data_folder: DataFolder = None,
 ) -> None:
@@ -146,44 +131,44 @@ def export(
 
     Beside it stand a manifest, the rubric and a model card. Run the benchmark first: what the judge
     is worth is measured out of fold.
-    """
-    from judgebench.api import export_judge
 
-    export_judge(
+    Example: judgebench tune export my-judge exported/my-judge
+    """
+    import judgebench as jb
+
+    jb.export_judge(
         bench, name, folder, folder=run, merged=merged, budget=budget, data_folder=data_folder,
         show_progress=True,
     )  # fmt: skip
     typer.echo(f"{name} is in {folder}; for its entry, read {folder / 'README.md'}")
 
 
-@app.command(epilog="Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl")
+@app.command()
 def data(
     run: RunDir,
-    judge: Annotated[str, typer.Option(metavar="NAME", help="A judge of the run.")],
-    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the items: JSONL.")],
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="ID", help="Only this metric. Repeatable."),
-    ] = None,
-    filters: Annotated[
-        Path | None,
-        typer.Option(
-            "--filter", metavar="FILE",
-            help="YAML: irrelevant (regular expressions), characters ([20, 4000]), duplicates.",
-        ),
-    ] = None,
-) -> None:  # fmt: skip
+    judge: str = option(..., "NAME", "A judge of the run."),
+    to: Path = option(..., "FILE", "Where to write the items: JSONL."),
+    metric: list[str] = option((), "ID", "Only this metric. Repeatable."),
+    filters: Path | None = option(
+        None,
+        "FILE",
+        "YAML: irrelevant (regular expressions), characters ([20, 4000]), duplicates.",
+        "--filter",
+    ),
+) -> None:
     """Make training items from the verdicts of a teacher judge: labels, reasons, what it looked up.
 
     Left out, and written to FILE.left-out.jsonl with the reason: verdicts without every label,
     near-duplicates, and what the filters name. The labels are a machine's ("silver"): judges may
     learn from them in `stages`, and they never count as labels of people.
+
+    Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl
     """
     from judgebench.tuning.builder import Filters, build
     from judgebench.yaml_file import load_model
 
     chosen = load_model(filters, Filters) if filters else None
-    built = build(run, judge, chosen, metrics)
+    built = build(run, judge, chosen, metric)
     written = built.write(to)
     typer.echo(f"{len(built.kept):,} items of {judge}: {written['items']}")
     echo_each(f"  {n:,} left out: {reason}" for reason, n in built.counts.items())
@@ -191,7 +176,7 @@ def data(
         typer.echo(f"  with the reasons: {written['left_out']}")
 
 
-@app.command(epilog="Example: judgebench tune review silver.jsonl --decisions ann.csv")
+@app.command()
 def review(
     path: SilverPath,
     decisions: Decisions = None,
@@ -201,6 +186,8 @@ def review(
     Three criteria, after AutoMedEval: knowledge, attribution, fluency. An item that anybody fails
     on any of them is rejected; one that was passed on all is accepted; the rest waits. Writes
     FILE.review.html, and with --decisions FILE.accepted.jsonl and FILE.rejected.jsonl.
+
+    Example: judgebench tune review silver.jsonl --decisions ann.csv
     """
     from judgebench.files import write_atomically
     from judgebench.people.page import read_decisions, review_page
@@ -221,30 +208,24 @@ def review(
     echo_each(found.lines())
 
 
-@app.command(epilog="Example: judgebench tune quality silver.accepted.jsonl silver.rejected.jsonl")
+@app.command()
 def quality(
     accepted: SilverPath,
     rejected: SilverPath,
-    encoder: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="minilm, a folder, or `words`, which needs no model."),
-    ] = "words",
-    score: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Items to score and split.")
-    ] = None,
-    threshold: Annotated[
-        float, typer.Option(min=0, max=1, metavar="P", help="The least score of the better part.")
-    ] = 0.5,
-    to: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(metavar="HIGH LOW", help="Where both parts of the scored items go."),
-    ] = None,
+    encoder: str = option("words", "NAME", "minilm, a folder, or `words`, which needs no model."),
+    score: Path | None = option(None, "FILE", "Items to score and split."),
+    threshold: float = option(0.5, "P", "The least score of the better part.", min=0, max=1),
+    to: tuple[Path, Path] | None = option(
+        None, "HIGH LOW", "Where both parts of the scored items go."
+    ),
 ) -> None:
     """Learn from checked items which are good, and say what that is worth; then split others by it.
 
     Sentence embeddings and a support vector machine (AutoMedEval, Appendix B). Beside its accuracy,
     on questions that it never saw, stands a control that knows only who wrote an item. The same
     files give the same classifier: nothing of it is saved.
+
+    Example: judgebench tune quality silver.accepted.jsonl silver.rejected.jsonl
     """
     from judgebench.tuning.builder import write_items
     from judgebench.tuning.quality import Classifier, in_words
