@@ -22,7 +22,7 @@ from judgebench.comparison.analysis import Compared, differences
 from judgebench.results.rows import Results
 
 KEYS = (
-    "accuracy", "kappa", "weighted_kappa", "severity_error", "absolute_severity_error",
+    "accuracy", "kappa", "kappa_quadratic", "severity_error", "mae",
     "severe_recall", "alpha",
 )  # fmt: skip
 LABELS = np.array(["none", "some", "harm"])

@@ -27,10 +27,13 @@ from judgebench.stats.confusion import (
     BALANCED_ACCURACY,
     KENDALL_TAU_B,
     MACRO_F1,
+    MATTHEWS,
     SPEARMAN,
     cohen_kappa,
     confusion_by_cluster,
+    limit_of_agreement,
     mean_absolute_severity_error,
+    of_label,
     pearson,
 )
 from judgebench.stats.interrater import krippendorff_alpha_of_two
@@ -42,6 +45,8 @@ STATISTICS: Mapping[str, Statistic] = {
     "κ": cohen_kappa(), "weighted κ": cohen_kappa("quadratic"),
     "α": krippendorff_alpha_of_two("ordinal"), "ρ": SPEARMAN, "r": pearson(),
     "τ-b": KENDALL_TAU_B, "MAE": mean_absolute_severity_error(SEVERITIES),
+    "MCC": MATTHEWS, "severe F1": of_label("f1", 2),
+    "upper limit": limit_of_agreement(SEVERITIES, 1),
 }  # fmt: skip
 SKILL, RESAMPLES = 0.8, 400
 

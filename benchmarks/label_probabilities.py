@@ -200,7 +200,7 @@ def against_humans(model: str, folder: Path, number: int) -> None:
                 for v in kept.verdicts(name)
                 for metric, label in v.labels.items()
             }
-            accuracy, kappa = (scores[name, s] for s in ("accuracy", "weighted_kappa"))
+            accuracy, kappa = (scores[name, s] for s in ("accuracy", "kappa_quadratic"))
             print(f"{name:18} {accuracy:.3f}".ljust(42), f"{kappa:.3f}".rjust(23),
                   f"{commonest(labels):>9}")  # fmt: skip
         said = {name: _said(kept, name) for name in ("JSON", "raw")}

@@ -169,6 +169,7 @@ class Status(StrEnum):
     SKIPPED = "skipped"  # never asked (an over-long prompt, say)
 
 
+HUMAN_COLUMN = "human: "  # before the names of the columns of human labels in verdicts.csv
 # Why a judge skips what it learnt from: no label of it is due there.
 TRAINED_ON = "trained on it"
 

@@ -10,7 +10,7 @@ questions, people labelled a part of the answers, drawn at random, and a judge a
 
 `next-month.csv`, `new-labels.csv` and `judged-again.csv` are of the page on certificates: the
 judge's verdicts on 300 later replies, two annotators' labels of 100 of these, and another judge's
-verdicts on 200 of the first ones.
+verdicts on 200 of the first ones. `replies.csv` are the replies, with their language.
 """
 
 from __future__ import annotations
@@ -113,6 +113,10 @@ def main() -> None:
         "labels.csv": people, "my-judge.csv": judge, "few-labels.csv": few,
         "all-verdicts.csv": every, "next-month.csv": verdicts, "new-labels.csv": labels[:200],
         "judged-again.csv": another(later, judge),
+        "replies.csv": [
+            {"id": row["id"], "text": f"Reply {n + 1}.", "language": "de" if n % 3 == 2 else "en"}
+            for n, row in enumerate(judge)
+        ],
     }  # fmt: skip
     for file, rows in tables.items():
         with (HERE / file).open("w", newline="", encoding="utf-8") as out:

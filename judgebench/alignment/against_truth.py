@@ -7,14 +7,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgebench.alignment.statistics import NOMINAL, STATISTICS, Declared, FailurePolicy
+from judgebench.alignment.statistics import (
+    LABEL_STATISTICS,
+    LIMITS_OF_AGREEMENT,
+    NOMINAL,
+    STATISTICS,
+    Declared,
+    FailurePolicy,
+    label_numbers,
+)
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, IntArray
-from judgebench.stats.confusion import confusion_by_cluster, fill_failures
+from judgebench.stats.association import partial_correlation
+from judgebench.stats.confusion import (
+    all_items,
+    confusion_by_cluster,
+    fill_failures,
+    of_label,
+)
 from judgebench.stats.intervals import PRECISION, exact_share, more_for_precision
-from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
+from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted
@@ -38,6 +52,45 @@ def scores(
         for declared in statistics:
             estimate = score_of(study, declared, metric, counts, missing)
             yield Row("score", declared.key, estimate, judge.name, metric.id, {"failures": policy})
+
+
+def details(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """Each label against all others, and the limits of agreement where the labels are numbers."""
+    truth, judged, clusters = paired_labels(study, judge, metric)
+    counts = ClusterCounts(confusion_by_cluster(truth, judged, clusters, len(metric.labels)))
+    failures = int(((truth >= 0) & (judged < 0)).sum())
+
+    def row(analysis: str, key: str, statistic: Statistic, **keys: str) -> Row:
+        estimate = of_counts(study, statistic, counts, failures)
+        return Row(analysis, key, estimate, judge.name, metric.id, keys)
+
+    for place, text in enumerate(metric.label_texts):
+        for name in LABEL_STATISTICS:
+            yield row("label", name, of_label(name, place), label=text)
+    if numbers := label_numbers(metric):
+        for key, formula in LIMITS_OF_AGREEMENT.items():
+            yield row("limits_of_agreement", key, formula(numbers))
+
+
+def systems_of(study: Study) -> IntArray:
+    """The number of the system that gave each answer (items,); -1 where it is unknown."""
+    names, codes = np.unique(study.cells["system"].astype(str), return_inverse=True)
+    return np.asarray(codes - ("" in names))  # an empty name sorts first
+
+
+def given_system(
+    study: Study, judge: JudgeVerdicts, metric: Metric, systems: IntArray
+) -> Iterator[Row]:
+    """The partial correlation of ordinal labels, of the systems (items,) that gave the answers;
+    nothing of fewer than two."""
+    if metric.kind == "nominal" or systems.max(initial=0) < 1:
+        return
+    truth, judged, clusters = paired_labels(study, judge, metric)
+    due, severities = truth >= 0, np.array([*metric.severities, np.nan])  # the last: no label
+    scores = severities[judged[due]], severities[truth[due]]
+    of_system = systems[truths(study, metric)[0]][due]
+    estimate = partial_correlation(*scores, of_system, clusters[due], study.level)
+    yield Row("given_system", "partial_correlation", estimate, judge.name, metric.id)
 
 
 def coverage(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
@@ -84,7 +137,13 @@ def score_of(
         return Estimate(None, n=n, n_missing=missing, reason=NOMINAL)
     if declared.formula is None:
         return _severe_recall(study, metric, counts, missing)
-    return clustered_estimate(counts, declared.formula(metric), study.level, n=n, n_missing=missing)
+    return of_counts(study, declared.formula(metric), counts, missing)
+
+
+def of_counts(study: Study, statistic: Statistic, counts: ClusterCounts, missing: int) -> Estimate:
+    """A statistic of confusion counts by cluster; `n` is that of the items of a share, else all."""
+    n = round(float((statistic.items or all_items)(counts.total)))
+    return clustered_estimate(counts, statistic, study.level, n=n, n_missing=missing)
 
 
 def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing: int) -> Estimate:

@@ -2,69 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from judgebench.alignment.against_truth import confusion, coverage, scores
-from judgebench.alignment.annotators import agreement, annotator_labels, ceiling, distribution
+from judgebench.alignment.against_truth import (
+    confusion,
+    coverage,
+    details,
+    given_system,
+    scores,
+    systems_of,
+)
+from judgebench.alignment.annotators import (
+    AGREEMENT_STATISTICS,
+    agreement,
+    annotator_labels,
+    ceiling,
+    distribution,
+)
 from judgebench.alignment.caveats import (
     bar_lines,
-    collapsed,
     compared_with,
     data_notes,
     few_questions,
     judge_notes,
     model_notes,
     one_annotator_lines,
-    size_in_words,
 )
 from judgebench.alignment.comparisons import comparisons
 from judgebench.alignment.draws import consistency
-from judgebench.alignment.items import items_of
 from judgebench.alignment.probabilities import probability_results
 from judgebench.alignment.several import several
 from judgebench.alignment.statistics import NOMINAL, STATISTICS
+from judgebench.alignment.subgroups import subgroups
+from judgebench.errors import Problem, SetupError, nearest, raise_any
 from judgebench.progress import SILENT, Progress
-from judgebench.records import TRAINED_ON, Estimate, Status, Usage
-from judgebench.results.items import Items
-from judgebench.results.part import Files
+from judgebench.records import TRAINED_ON, Estimate, Status
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
 from judgebench.runs.from_tables import Tables, study_from
 from judgebench.runs.open import Truth
-from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
+from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.verdicts import status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from judgebench.data.layout import Layout
+    from judgebench.results.paper_table import PaperTable
 
 BEST_BASELINE = "best baseline"
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
 
 
-@dataclass(frozen=True)
-class JudgeSummary:
-    """One judge's run: how many verdicts ended how, what it used. `about` is from the manifest.
-
-    What it skipped because it learnt from it is not among the `n`, and its status is TRAINED_ON.
-    """
-
-    name: str
-    kind: JudgeKind
-    signature: str
-    n: int
-    statuses: Mapping[str, int]  # status -> how many
-    usage: Usage
-    cost: float | None
-    about: Mapping[str, Any]
-
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Alignment(Shown):
     """Agreement of judges with humans, and of humans with each other.
 
@@ -73,7 +69,10 @@ class Alignment(Shown):
     - asked: the `answers` that the judge was asked about, of n; of a judge that was not asked about
       all
     - score: `failures` (left_out, worst, best)
-    - agreement: `who`, "all" or a pair "a ~ b"; the metric may be "all"
+    - label: `label`, which is held against all others; of judges that are no baseline
+    - limits_of_agreement: of ordinal metrics whose labels are numbers (Bland and Altman)
+    - given_system: of answers of several systems, what is left without their means
+    - agreement: `who`, "all" or a pair "a ~ b"
     - ceiling: `who`, one annotator against the truth of the others, or "all", every one pooled
     - several: `failures` of a judge; `who`, one annotator against the response sets of the others,
       or "all"; of metrics on which several labels may be right
@@ -84,33 +83,60 @@ class Alignment(Shown):
     - distribution: `human_label`
     - annotator_labels: `who`, `human_label`
     - confusion: `human_label`, `label` (the judge's, empty where it gave none)
+    - subgroup: `by`, a column of the answers, and `group`, one of its values; see `by`
     - verdicts: the statistic is the status
+    - usage: calls, tokens and US dollars, of a judge of which they are known
     """
 
     presented_by = "judgebench.alignment.alignment_part:alignment_part"
 
-    name: str
-    rubric: Rubric
-    annotators: tuple[str, ...]  # who makes the truth
-    judges: tuple[JudgeSummary, ...]
+    study: Study
     found: Results
-    n_answers: int
-    n_labels: int
-    notes: tuple[str, ...]  # counted warnings and caveats, one sentence each
-    size: str = ""  # how many answers, pairs and criteria, to how many questions
-    run: str = ""  # when the judges ran and with what, where that is known
-    compared: tuple[str, ...] = ()  # who makes the truth by which rule; then who is in the bar
-    gaps: tuple[str, ...] = ()  # what the run folder lacks
-    collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
-    files: Files = field(default_factory=dict)  # of a report, beside its numbers
+    columns: tuple[str, ...] = ()  # the statistics of the table; none: the usual ones
     outcomes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by judge and metric
-    items: Callable[[], Items] | None = None  # every item, for a report's page
-    blind: str = ""  # whether labels are known to be made without sight of any model's label
 
     @property
     def results(self) -> Results:
         """Every number of the alignment."""
         return self.found
+
+    @property
+    def name(self) -> str:
+        """The name of the study."""
+        return self.study.name
+
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric of the study."""
+        return self.study.rubric
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers."""
+        return len(self.study.answers)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the run folder lacks."""
+        return self.study.gaps
+
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """Who makes the reference labels by which rule; then who is in the bar."""
+        first = (compared_with(self.study), *one_annotator_lines(self.study))
+        return " ".join(first), *bar_lines(self.study)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Counted warnings and caveats, one sentence each."""
+        study = self.study
+        labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
+        return (
+            *judge_notes(study, self.results),
+            *study.notes,
+            *((*data_notes(study), *model_notes(study)) if labelled else ()),
+            *few_questions(study),
+        )
 
     def to_frame(self, failures: Literal["left_out", "all"] = "left_out") -> pd.DataFrame:
         """One row for each number; none for a statistic that needs an order of labels where these
@@ -118,49 +144,82 @@ class Alignment(Shown):
         frame = super().to_frame(failures)
         return frame[frame.reason != NOMINAL].reset_index(drop=True)
 
-    def table(self) -> pd.DataFrame:
-        """Judges by statistics, as a paper shows them: of each metric the annotators, every judge
-        and of each statistic the best baseline. Failures count as wrong, undefined numbers are NaN;
-        a statistic that is undefined for all, such as severe recall of labels without an order, has
-        no column. Without a judge: metrics by statistics of agreement among the annotators.
+    def table(self, columns: Sequence[str] = (), *, intervals: bool = True) -> PaperTable:
+        """Judges by statistics, as a paper shows them: of each metric one annotator against the
+        others, every judge and of each statistic the best baseline. Failures count as wrong.
+        Without a judge: metrics by statistics of agreement among the annotators.
+
+        `columns` are statistics, such as `mae`. Without them: accuracy, kappa, alpha and severe
+        recall, of which the two shares have intervals, so that a column of a paper holds the
+        table. A statistic that is undefined for all, such as severe recall of labels without an
+        order, has no column. Raises SetupError for a column that is no statistic.
 
         >>> import judgebench as jb
-        >>> table = jb.align(jb.open_run("runs/small")).table()
-        >>> table.loc["Empathy"].index.to_list()
-        ['annotators', 'my-judge', 'best baseline']
-        >>> table.columns.to_list()[:2]
-        ['accuracy', 'balanced_accuracy']
+        >>> table = jb.align(jb.open_run("runs/small")).table(["accuracy", "mae"])
+        >>> table.to_frame().loc["Empathy"].index.to_list()
+        ['One annotator', 'my-judge', 'Best baseline']
+        >>> table.to_frame().columns.to_list()[:3]
+        ['accuracy', 'accuracy_low', 'accuracy_high']
         """
-        import pandas as pd
+        table: PaperTable = _shown_by("paper_tables").chosen_table(self.chosen(columns), intervals)
+        return table
 
-        rows = [row for key in STATISTICS for row in self.standings(key, "worst")]
+    def by(self, column: str) -> PaperTable:
+        """Each judge in each group of answers, by the values of a column that was kept with them,
+        or by `system`: accuracy, and how far the judge is from the annotators. Raises SetupError
+        for a column that was not kept, and for one of too many values.
+
+        >>> import judgebench as jb
+        >>> jb.align(jb.open_run("runs/small")).by("system").to_frame().columns.to_list()[:2]
+        ['accuracy', 'accuracy_low']
+        """
+        table: PaperTable = _shown_by("paper_tables").subgroup_table(self.chosen(by=column), column)
+        return table
+
+    def chosen(self, columns: Sequence[str] = (), by: str = "") -> Alignment:
+        """The same with these `columns` of its table, in the report and the paper, and with the
+        rows of subgroups `by` a column. Raises SetupError as `table` and `by` do."""
+        allowed = [*(STATISTICS if self.real_judges else AGREEMENT_STATISTICS)]
+        raise_any([
+            Problem(f"is no statistic of this table{nearest(key, allowed)}", "", None,
+                    "columns", key, ", ".join(allowed))
+            for key in columns
+            if key not in allowed
+        ])  # fmt: skip
+        rows = subgroups(self.study, by) if by else ()
+        results = Results((*self.results, *rows))
+        return replace(self, columns=tuple(columns) or self.columns, found=results)
+
+    def plot(
+        self, statistic: str = "accuracy", *, ax: Axes | None = None, width: float | None = None
+    ) -> Axes:
+        """A statistic of each judge with its interval, beside one annotator and the baselines, on
+        each metric, as axes of matplotlib: `ax`, or those of a new figure of a `width` in inches.
+        Failures are left out. Raises SetupError for another statistic, and without a judge.
+
+        >>> import judgebench as jb
+        >>> jb.align(jb.open_run("runs/small")).plot("kappa_quadratic").get_xlabel()
+        'Quadratic κ'
+        """
         if not self.real_judges:
-            rows = [r for r in self.results.select("agreement", who="all") if r.metric != "all"]
-        lines: dict[tuple[str, str], dict[str, float | None]] = {}
-        for row in rows:
-            line = lines.setdefault((self.title(row.metric), row.judge or "annotators"), {})
-            line[row.statistic] = row.estimate.value
-        index = pd.MultiIndex.from_tuples(lines, names=["metric", "judge"])
-        statistics = [*dict.fromkeys(row.statistic for row in rows)]
-        frame = pd.DataFrame([*lines.values()], index, statistics, dtype=float)
-        frame = frame.dropna(axis=1, how="all")
-        if not self.real_judges:
-            return frame.droplevel("judge")
-        return frame if len(self.rubric.metrics) > 1 else frame.droplevel("metric")
+            raise SetupError("there is nothing to plot: no judge was compared with annotators")
+        chosen, draw = self.chosen([statistic]), _shown_by("alignment_figures").score_plot
+        axes: Axes = draw(chosen, statistic, ax, width)
+        return axes
 
     def records(self) -> dict[str, list[Any]]:
         """Every number, and who made the truth."""
         return {**super().records(), "truth": [*self.compared[:1]], "bars": [*self.compared[1:]]}
 
     @property
-    def real_judges(self) -> list[JudgeSummary]:
+    def real_judges(self) -> list[JudgeVerdicts]:
         """Judges, juries and calibrated judges, without the controls."""
-        return [judge for judge in self.judges if judge.kind != "control"]
+        return self.study.real_judges
 
     @property
-    def controls(self) -> list[JudgeSummary]:
+    def controls(self) -> list[JudgeVerdicts]:
         """The baselines."""
-        return [judge for judge in self.judges if judge.kind == "control"]
+        return self.study.controls
 
     def title(self, metric: str) -> str:
         """The title of a metric, by its id."""
@@ -201,38 +260,17 @@ class Alignment(Shown):
         return min(defined, key=lambda pair: shortfall(pair[1].value or 0.0), default=None)
 
 
+def _shown_by(module: str) -> Any:
+    """A module that presents alignments; it imports this one, and never the other way round."""
+    return import_module(f"judgebench.alignment.{module}")
+
+
 def align_study(study: Study, progress: Progress = SILENT) -> Alignment:
     """Compare every judge with the humans, and the humans with each other, metric by metric.
 
     Intervals take whole groups of answers (`Answer.group`) as what was sampled.
     """
-    rubric = study.rubric
-    judges = tuple(_summary(judge, study) for judge in study.judges)
-    found = Results(tuple(_rows(study, judges, progress)))
-    labelled = any(len(humans.ratings.rows) for humans in study.humans.values())
-    return Alignment(
-        name=study.name,
-        rubric=rubric,
-        annotators=study.makers,
-        compared=(" ".join((compared_with(study), *one_annotator_lines(study))), *bar_lines(study)),
-        judges=judges,
-        found=found,
-        n_answers=len(study.answers),
-        n_labels=study.n_labels,
-        notes=(
-            *judge_notes(study, found),
-            *study.notes,
-            *((*data_notes(study), *model_notes(study)) if labelled else ()),
-            *few_questions(study),
-        ),
-        size=size_in_words(study),
-        run=study.run,
-        gaps=study.gaps,
-        collapsed=tuple(collapsed(study).values()),
-        files={"verdicts.csv": partial(verdict_rows, study)},
-        items=partial(items_of, study),
-        blind=study.config.blind,
-    )
+    return Alignment(study, Results(tuple(_rows(study, progress))))
 
 
 def accuracies(study: Study) -> Iterator[Row]:
@@ -254,7 +292,7 @@ def accuracies(study: Study) -> Iterator[Row]:
         yield from (row for row in several(study, metric) if row.statistic == "hit")
 
 
-def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> Iterator[Row]:
+def _rows(study: Study, progress: Progress) -> Iterator[Row]:
     """Every number, one analysis after the other."""
     metrics = study.rubric.metrics
     pairs = [(j, metric) for j in study.judges for metric in metrics if j.judges(metric)]
@@ -265,55 +303,38 @@ def _rows(study: Study, judges: Sequence[JudgeSummary], progress: Progress) -> I
         progress.advance("judges on metrics")
     of_probabilities = [row for pair in pairs for row in probability_results(study, *pair)]
     yield from scored
+    systems = systems_of(study)
+    for pair in pairs:
+        if pair[0].kind != "control":
+            yield from details(study, *pair)
+            yield from given_system(study, *pair, systems)
     yield from agreement(study)
     yield from (row for m in metrics for row in ceiling(study, m))
     yield from (row for m in metrics for row in several(study, m))
-    for analysis in ("probability", "calibration"):
+    for analysis in ("label", "probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
     yield from (row for m in metrics for row in comparisons(study, m))
     yield from (row for m in metrics for row in distribution(study, m))
     yield from (row for m in metrics for row in annotator_labels(study, m))
     yield from (row for pair in pairs for row in confusion(study, *pair))
-    for judge in judges:
-        for status, count in judge.statuses.items():
-            yield Row("verdicts", status, Estimate(count, n=judge.n), judge.name)
+    for judge in study.judges:
+        yield from _run_rows(study, judge)
 
 
-def _summary(judge: JudgeVerdicts, study: Study) -> JudgeSummary:
+def _run_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
+    """How many verdicts ended how, and what they used. What a judge skipped because it learnt from
+    it is not among them."""
     statuses = {str(status): n for status, n in status_counts(judge.verdicts).items()}
-    if own := int(study.coded(judge).trained_on(study.answers).sum()):
-        others = statuses.pop(Status.SKIPPED) - own
-        statuses |= {TRAINED_ON: own} | ({str(Status.SKIPPED): others} if others else {})
-    return JudgeSummary(
-        judge.name, judge.kind, judge.signature, len(judge.verdicts) - own, statuses,
-        judge.usage, judge.cost, judge.about or {},
-    )  # fmt: skip
-
-
-# --- verdicts.csv ---------------------------------------------------------------------------------
-
-
-def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
-    """The names of the columns, then a row for each answer and each judge that is no control: a
-    label for each metric, how the verdict ended and, where a label is missing, why."""
-    metrics, gaps = study.rubric.metrics, [" ".join(study.gaps)] if study.gaps else []
-    about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
-    yield (*about, *(metric.id for metric in metrics), *ended, *["incomplete" for _ in gaps])
-    judges = study.real_judges
-    asked = {judge.name: study.coded(judge).was_asked(study.answers) for judge in judges}
-    several_right = any(metric.several for metric in metrics)
-    found = {judge.name: [study.judged(judge, metric) for metric in metrics] for judge in judges}
-    for row, answer in enumerate(study.answers):
-        item = (answer.item_id, answer.question, answer.system, answer.group)
-        for judge in (judge for judge in judges if asked[judge.name][row]):
-            places = [labels[row] for labels in found[judge.name]]
-            said = [m.label_texts[i] for m, i in zip(metrics, places, strict=True)]
-            ended = ("ok", "")
-            if min(places) < 0 or several_right:  # only then is the verdict read, which takes time
-                verdict = judge.verdicts[answer.item_id]
-                said = [verdict.labels.get(metric.id, "") for metric in metrics]
-                ended = (verdict.status.value, verdict.reason)
-            yield (*item, judge.name, *said, *ended, *gaps)
+    trained_on = int(study.coded(judge).trained_on(study.answers).sum())
+    if trained_on:
+        skipped = statuses.pop(Status.SKIPPED) - trained_on
+        statuses |= {TRAINED_ON: trained_on} | ({str(Status.SKIPPED): skipped} if skipped else {})
+    n = len(judge.verdicts) - trained_on
+    for status, count in statuses.items():
+        yield Row("verdicts", status, Estimate(count, n=n), judge.name)
+    for key, value in (*asdict(judge.usage).items(), ("cost", judge.cost)):
+        if value is not None:
+            yield Row("usage", key, Estimate(value, n=n), judge.name)
 
 
 def align(

@@ -8,30 +8,44 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.alignment import BEST_BASELINE, Alignment
-from judgebench.alignment.alignment_tables import (
-    ONE_ANNOTATOR,
-    count_of,
+from judgebench.alignment.alignment import Alignment
+from judgebench.alignment.alignment_tables import count_of, naming, scores
+from judgebench.alignment.statistics import LIMITS_OF_AGREEMENT, STATISTICS, label_numbers
+from judgebench.records import Estimate
+from judgebench.results.figure import (
+    SMALL,
+    draw_intervals,
+    ink_on,
+    new_panels,
+    plotted,
+    slug,
+    whisker,
 )
-from judgebench.alignment.statistics import Declared
-from judgebench.results.figure import SMALL, ink_on, new_panels, slug, whisker
 from judgebench.results.part import Drawing, Figure, Intervals, Lane, LaneKind
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.words import wrapped
 
 
-def score_figure(a: Alignment, declared: Declared) -> Figure:
-    """One statistic with its intervals: the judges beside the best baseline and one annotator."""
-    kinds: dict[str, LaneKind] = {"": "human", BEST_BASELINE: "control"}
-    lines: dict[str, tuple[Lane, ...]] = {}
-    for row in a.standings(declared.key):
-        name, metric = row.judge or ONE_ANNOTATOR, a.title(row.metric)
-        lane = Lane(name, kinds.get(row.judge, "judge"), row.estimate)
-        lines[metric] = (*lines.get(metric, ()), lane)
-    title = f"{declared.heading} with interval, failures left out"
-    key = f"judges_and_controls_{declared.key}"
-    return Intervals(key, title, tuple(lines.items()), axis=declared.heading)
+def score_figure(a: Alignment, statistic: str) -> Intervals:
+    """One statistic with its intervals on each metric: judges, baselines and one annotator."""
+    spec = scores(STATISTICS[statistic])
+    kinds: dict[str, LaneKind] = {judge.name: "judge" for judge in a.real_judges}
+    kinds[""], name = "human", naming(a, spec)
+    lines: dict[str, tuple[Lane, ...]] = {metric.title: () for metric in a.rubric.metrics}
+    for row in spec.rows(a):
+        lane = Lane(name(row, "judge"), kinds.get(row.judge, "control"), row.estimate)
+        lines[name(row, "metric")] += (lane,)
+    heading = STATISTICS[statistic].heading
+    title = f"{heading} with interval, failures left out"
+    key = f"judges_and_controls_{statistic}"
+    return Intervals(key, title, tuple(lines.items()), axis=heading)
+
+
+def score_plot(a: Alignment, statistic: str, ax: Any, width: float | None) -> Any:
+    """The axes of `score_figure`."""
+    draw = partial(draw_intervals, score_figure(a, statistic))
+    return plotted(draw, ax, width)
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:
@@ -48,6 +62,15 @@ def reliability_figures(a: Alignment) -> Iterator[Figure]:
     for number, judge in enumerate(a.results.values("judge", "calibration"), start=1):
         title = f"Reliability of {judge}; on the dashed line it is as often right as it says"
         yield Drawing(f"reliability_{number}", title, partial(draw_reliability, a, judge, title))
+
+
+def difference_figures(a: Alignment) -> Iterator[Figure]:
+    """The Bland-Altman plots of each judge on metrics whose labels are numbers."""
+    rows = a.results.select("limits_of_agreement", "lower_limit")
+    judges = dict.fromkeys(row.judge for row in rows if row.estimate.n)
+    for number, judge in enumerate(judges, start=1):
+        title = f"Differences of {judge} from the reference label, with limits of agreement"
+        yield Drawing(f"differences_{number}", title, partial(draw_differences, a, judge, title))
 
 
 def draw_confusions(a: Alignment, judge: str, title: str) -> Any:
@@ -91,6 +114,40 @@ def _matrix(axes: Any, counts: Any, metric: Metric) -> None:
     axes.set_title(wrapped(metric.title, 40), loc="left", fontsize=9)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def draw_differences(a: Alignment, judge: str, title: str) -> Any:
+    """A panel per metric: mean of judge and reference across, their difference up, the area of a
+    point by its number of items, and lines at the mean difference and its limits."""
+    of = partial(a.results.find, analysis="limits_of_agreement", judge=judge)
+    metrics = [metric for metric in a.rubric.metrics if of("lower_limit", metric=metric.id).n]
+    figure, panels = _panels(title, len(metrics), 3, (2.8, 2.7), (0.4, 0.8))
+    for axes, metric in zip(panels, metrics, strict=True):
+        numbers = dict(zip(metric.label_texts, label_numbers(metric), strict=True))
+        every = a.results.select("confusion", judge=judge, metric=metric.id)
+        rows = [row for row in every if row["label"] and row.estimate.value]
+        counts = np.array([count_of(row.estimate) for row in rows])
+        judged, human = (
+            np.array([numbers[row[key]] for row in rows]) for key in ("label", "human_label")
+        )
+        area = 180 * counts / max(1, counts.max())
+        axes.scatter(
+            (judged + human) / 2, judged - human, s=area, color="#0072B2", alpha=0.6, linewidth=0
+        )
+        for key in LIMITS_OF_AGREEMENT:
+            _limit_line(axes, of(key, metric=metric.id), "-" if key == "mean_difference" else "--")
+        axes.set_title(wrapped(metric.title, 34), loc="left", fontsize=9)
+    figure.supxlabel("Mean of judge and reference label", fontsize=9)
+    figure.supylabel("Judge minus reference label", fontsize=9)
+    return figure
+
+
+def _limit_line(axes: Any, limit: Estimate, style: str) -> None:
+    if limit.value is None:
+        return
+    axes.axhline(limit.value, color="#D55E00", linestyle=style, linewidth=1)
+    if limit.low is not None:
+        axes.axhspan(limit.low, limit.high, color="#D55E00", alpha=0.12, linewidth=0)
 
 
 def draw_reliability(a: Alignment, judge: str, title: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,81 +9,55 @@ from typing import Any
 
 from judgebench.alignment import alignment_figures as figures
 from judgebench.alignment import alignment_tables as tables
-from judgebench.alignment.against_truth import coverage_in_words
-from judgebench.alignment.alignment import Alignment, JudgeSummary
-from judgebench.alignment.caveats import BLIND, MOST_NAMED
+from judgebench.alignment.alignment import Alignment
+from judgebench.alignment.caveats import BLIND, MOST_NAMED, collapsed, size_in_words
+from judgebench.alignment.items import items_of
+from judgebench.alignment.paper_tables import USUAL, groups, paper_tables
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.records import Estimate
 from judgebench.results.layout import Layout
-from judgebench.results.part import Asks, Block, Card, Part, Standing
-from judgebench.results.tables import Table
-from judgebench.studies.study import JudgeKind, backend_fact
+from judgebench.results.part import Asks, Block, Card, Part
+from judgebench.studies.item_table import verdict_rows
+from judgebench.studies.study import JudgeVerdicts, backend_fact
 from judgebench.words import counted, listed, percent
 
 NO_LABELS = "Without human labels nothing says how often the judges are right."
-_KINDS: Mapping[JudgeKind, tuple[str, str]] = {
-    "judge": ("judge", "judges"),
-    "jury": ("jury", "juries"),
-    "calibration": ("calibrated judge", "calibrated judges"),
-    "control": ("baseline", "baselines"),
-}
 
 
 def alignment_part(a: Alignment) -> Part:
     """The part of an alignment; without human labels only what the judges did and used."""
-    measured = _blocks(a) if a.n_labels else ()
-    said = () if a.n_labels else (tables.show(a, tables.LABEL_USE),)
+    study = a.study
+    measured = _blocks(a) if study.n_labels else ()
+    label_use = () if study.n_labels else (tables.table_of(a, tables.LABEL_USE),)
     blocks = (
         Block(
-            "What was compared", tuple(describe(a)), said, on_screen=True, asks="sure", gist=a.size
+            "What was compared", tuple(describe(a)), label_use, on_screen=True, asks="sure",
+            gist=size_in_words(study),
         ),
         *measured,
         Block(
             "The judges",
             tuple(_models(a)),
-            (tables.judges_table(a),),
+            (tables.table_of(a, tables.JUDGES),),
+            on_screen=True,
             asks="what_if",
             gist="models, settings, replies and cost",
         ),
         Block("Settings of the judges", cards=tuple(_settings(a)), folded=True, asks="what_if"),
-    )
-    there = a.judges or a.n_labels
+    )  # fmt: skip
+    is_something = study.judges or study.n_labels
     return Part(
         "alignment",
         "judges against human labels",
         a.results,
-        blocks if there else (),
+        blocks if is_something else (),
         a.notes,
-        tuple(_facts(a)) if there else (),
-        paper=tuple(_paper(a)),
-        urgent=a.collapsed,
-        files=a.files if a.real_judges else {},
-        accuracies=tuple(_accuracies(a)) if a.n_labels else (),
-        items=a.items,
+        tuple(_facts(a)) if is_something else (),
+        paper=tuple(paper_tables(a)),
+        urgent=tuple(collapsed(study).values()),
+        files={"verdicts.csv": partial(verdict_rows, study)} if a.real_judges else {},
+        items=partial(items_of, study),
     )
-
-
-def _paper(a: Alignment) -> Iterator[Table]:
-    if a.n_labels:
-        yield tables.show(a, tables.paper_agreement(a))
-    if a.n_labels and a.real_judges:
-        yield tables.paper_table(a)
-
-
-def _accuracies(a: Alignment) -> Iterator[Standing]:
-    """Each judge beside annotators and the best baseline, without an outcome."""
-    for metric in a.rubric.metrics:
-        rows = a.results.select("ceiling", "accuracy", metric=metric.id)
-        people = {row["who"]: row.estimate for row in rows if row["who"] != "all"}
-        name, best = a.best_control("accuracy", metric.id) or ("", Estimate(None, reason=""))
-        for judge in a.real_judges:
-            own = a.score("accuracy", judge.name, metric.id, "worst")
-            missing = a.score("accuracy", judge.name, metric.id).n_missing
-            yield Standing(
-                judge.name, metric.title, "", "none", own, missing,
-                coverage_in_words(a.results, judge.name, metric.id),
-                a.ceiling("accuracy", metric.id), people, best, name, 0.0, "", "",
-            )  # fmt: skip
 
 
 def _blocks(a: Alignment) -> Iterator[Block]:
@@ -97,10 +70,13 @@ def _blocks(a: Alignment) -> Iterator[Block]:
 
 
 def _how_sure(a: Alignment) -> Iterator[Block]:
+    judged = [(judge.name, metric.id) for judge in a.real_judges for metric in a.rubric.metrics]
     yield _block(
         a, "Agreement with the reference labels", tables.ACCURACY, on_screen=True,
-        gist=f"accuracy {_span(one.accuracy for one in _accuracies(a))}",
+        gist=f"accuracy {_span(a.score('accuracy', *pair, 'worst') for pair in judged)}",
     )  # fmt: skip
+    for column in a.results.values("by", "subgroup"):
+        yield _block(a, f"By {column}", groups(a, column), on_screen=True)
     yield _block(a, "Draws of the judges", tables.SELF_CONSISTENCY, on_screen=True)
     several = partial(a.results.select, "several", "hit", failures="left_out")
     hits = [row.estimate for judge in a.real_judges for row in several(judge=judge.name)]
@@ -114,17 +90,22 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
     )  # fmt: skip
     every = map(tables.scores, STATISTICS.values())
     yield _block(a, "Every statistic", *every, folded=True)
-    drawn = (
-        figures.score_figure(a, d)
-        for d in STATISTICS.values()
-        if "drawn" in d.shown and a.judges and any(map(d.fits, a.rubric.metrics))
-    )
-    yield Block("Every statistic as a figure", figures=tuple(drawn), folded=True)
+    drawn = [
+        figures.score_figure(a, key)
+        for key in a.columns or USUAL
+        if a.study.judges and any(map(STATISTICS[key].fits, a.rubric.metrics))
+    ]
+    yield Block("The statistics of the paper as figures", figures=tuple(drawn), folded=True)
+    yield _block(
+        a, "Limits of agreement", tables.LIMITS,
+        figures=tuple(figures.difference_figures(a)), folded=True,
+    )  # fmt: skip
+    yield _block(a, "Correlation given the system", tables.PARTIAL, folded=True)
     yield _block(a, "Pairs of judges on the same items", tables.COMPARISONS, folded=True)
 
 
 def _block(a: Alignment, heading: str, *specs: tables.TableSpec, **shown: Any) -> Block:
-    return Block(heading, tables=tuple(tables.show(a, spec) for spec in specs), **shown)
+    return Block(heading, tables=tuple(tables.table_of(a, spec) for spec in specs), **shown)
 
 
 def _people(a: Alignment) -> Iterator[Block]:
@@ -139,8 +120,9 @@ def _people(a: Alignment) -> Iterator[Block]:
 
 def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
     yield _block(
-        a, "Label by label", *map(tables.confusion, a.rubric.metrics),
+        a, "Label by label", tables.LABELS, *map(tables.confusion, a.rubric.metrics),
         figures=tuple(figures.confusion_figures(a)),
+        on_screen=True,
         gist="which labels the judges give instead of the reference label",
     )  # fmt: skip
     yield _block(a, "Label use", tables.LABEL_USE, gist="how often each label is given")
@@ -150,12 +132,13 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
 
 
 def _what_if(a: Alignment) -> Iterator[Block]:
-    missing = counted(sum(one.failures for one in _accuracies(a)), "label")
+    rows = a.results.select("score", "accuracy", failures="left_out")
+    names = [judge.name for judge in a.real_judges]
+    missing = counted(sum(r.estimate.n_missing for r in rows if r.judge in names), "label")
     yield _block(
-        a, "Missing verdicts", tables.failures("accuracy"), on_screen=True,
+        a, "Missing verdicts", tables.FAILURES, on_screen=True,
         gist=f"{missing} of the judges, and what they change",
     )  # fmt: skip
-    yield _block(a, "Missing verdicts, counted three ways", tables.failures(), folded=True)
 
 
 def _span(found: Iterable[Estimate]) -> str:
@@ -169,14 +152,14 @@ def _span(found: Iterable[Estimate]) -> str:
 
 def _facts(a: Alignment) -> Iterator[str]:
     """A few words each: what was judged, by whose labels, how these were made, and when."""
-    yield a.size
-    if a.n_labels:
-        yield counted(len(a.annotators), "annotator")
+    yield size_in_words(a.study)
+    if a.study.n_labels:
+        yield counted(len(a.study.makers), "annotator")
     yield counted(len(a.rubric.metrics), "metric")
-    if a.n_labels:
-        yield BLIND.get(a.blind, BLIND["unknown"])
-    if a.run:
-        yield a.run
+    if a.study.n_labels:
+        yield BLIND.get(a.study.config.blind, BLIND["unknown"])
+    if a.study.run:
+        yield a.study.run
 
 
 def _models(a: Alignment) -> Iterator[str]:
@@ -187,18 +170,17 @@ def _models(a: Alignment) -> Iterator[str]:
         yield counted(len(real) - MOST_NAMED, "other")
 
 
-def _what_judged(judge: JudgeSummary) -> str:
-    """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp 2026.1`."""
-    if not (model := backend_fact(judge.about, "model") or backend_fact(judge.about, "file")):
-        made = judge.about.get("members") or judge.about.get("of") or ()
-        what = str(judge.about.get("judge", _KINDS[judge.kind][0]))
-        what = f"{what} of {listed(list(made))}" if made else what
-        told = judge.about.get("about") or {}  # what the user says of recorded verdicts
-        return ", ".join(filter(None, (what, told.get("model"), told.get("date"))))
-    facts = [backend_fact(judge.about, key) for key in ("engine", "version")]
-    engine = " ".join(str(fact) for fact in facts if fact)
-    revision = backend_fact(judge.about, "revision")
-    return ", ".join([str(model), *[f"revision {str(revision)[:12]}"] * bool(revision), engine])
+def _what_judged(judge: JudgeVerdicts) -> str:
+    """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp, 2026.1`."""
+    about = judge.about or {}
+    by_user = about.get("about") or {}  # what the user says of recorded verdicts
+    keys = ("model", "file", "revision", "engine", "version", "date")
+    facts = [by_user.get(key) or backend_fact(about, key) for key in keys]
+    if "backend" not in about:
+        members = listed([*(about.get("members") or about.get("of") or ())])
+        kind = str(about.get("judge", judge.kind))
+        facts.insert(0, f"{kind} of {members}" if members else kind)
+    return ", ".join(str(fact) for fact in facts if fact)
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -206,19 +188,17 @@ def _what_judged(judge: JudgeSummary) -> str:
 
 def describe(a: Alignment) -> list[str]:
     """Say in a few plain sentences what was compared."""
-    kinds = Counter(judge.kind for judge in a.judges)
-    found = [counted(kinds[kind], *word) for kind, word in _KINDS.items() if kinds[kind]]
-    said = [
+    n_metrics = counted(len(a.rubric.metrics), "metric")
+    sentences = [
         *a.compared,
-        f"Rubric {a.rubric.name}, version {a.rubric.version}: "
-        f"{counted(len(a.rubric.metrics), 'metric')}.",
-        f"{listed(found)}.",
+        f"Rubric {a.rubric.name}, version {a.rubric.version}: {n_metrics}.",
+        f"{counted(len(a.real_judges), 'judge')} and {counted(len(a.controls), 'baseline')}.",
     ]
-    if not a.n_labels:
-        said.append(NO_LABELS)
-    elif not kinds["control"]:
-        said.append("There is no baseline, so no judge can be called good by this report.")
-    return said
+    if not a.study.n_labels:
+        sentences.append(NO_LABELS)
+    elif not a.controls:
+        sentences.append("There is no baseline, so no judge can be called good by this report.")
+    return sentences
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -226,8 +206,8 @@ def describe(a: Alignment) -> list[str]:
 
 def _settings(a: Alignment) -> Iterator[Card]:
     layout = Layout("settings", "Settings", ("Setting",), beside=("Value",))
-    for judge in a.judges:
-        if told := [(key, str(x)) for key, x in flat(judge.about) if x not in (None, [], ())]:
+    for judge in a.study.judges:
+        if told := [(key, str(x)) for key, x in flat(judge.about or {}) if x not in (None, [], ())]:
             yield Card(judge.name, grid=layout.listing(told))
 
 

@@ -1,5 +1,5 @@
 """The tables of an alignment: each is declared (title, rows of the results, keys that name its
-lines and columns, notes), and `show` makes it."""
+lines and columns, notes), and `table_of` makes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, replace
 from judgebench.alignment.alignment import BEST_BASELINE, Alignment
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS
 from judgebench.alignment.probabilities import TRUTH_STATISTICS
-from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS, STATISTICS, Declared
+from judgebench.alignment.statistics import (
+    LABEL_STATISTICS,
+    LIMITS_OF_AGREEMENT,
+    MOST_ANNOTATORS_IN_PAIRS,
+    STATISTICS,
+    Declared,
+)
 from judgebench.records import Estimate
 from judgebench.results.layout import Content, Layout
 from judgebench.results.rows import Row
@@ -18,7 +24,7 @@ from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
 from judgebench.stats.response_sets import SET_STATISTICS
-from judgebench.words import counted, listed, percent
+from judgebench.words import percent
 
 CONSISTENCY = {"agreement": "Agreement", "majority_gain": "Majority gain"}
 CONSISTENT = (
@@ -33,25 +39,39 @@ _STUBS = {
     "metric": "Metric",
     "judge": "Judge",
     "human_label": "Label",
+    "label": "Label",
     "who": "Scored",
     "statistic": "Statistic",
+    "group": "Group",
 }
 # What is shown in place of the value of a key.
-_NAMES: Mapping[str, Mapping[str, str]] = {
+NAMES: Mapping[str, Mapping[str, str]] = {
     "failures": {"left_out": "Left out", "worst": "Worst case", "best": "Best case"},
     "human_label": {"": NO_LABEL},
     "label": {"": NO_LABEL},
     "statistic": {
         **{key: declared.heading for key, declared in _DECLARED.items()},
+        **{key: heading for key, (heading, _) in LABEL_STATISTICS.items()},
         **_SET_HEADINGS,
         **CONSISTENCY,
         "accuracy_difference": "Difference",
         "asked": "Verdicts per item",
+        "cached_tokens": "Of them cached",
+        "calls": "Calls",
+        "completion_tokens": "Reply tokens",
         "confidence": "Mean confidence",
+        "cost": "Cost (US$)",
+        "lower_limit": "Lower limit",
+        "mean_difference": "Mean difference",
+        "partial_correlation": "Partial correlation",
         "p_holm": "p after Holm",
         "permutation_p": "Permutation p",
+        "prompt_tokens": "Prompt tokens",
+        "reasoning_tokens": "Of them thinking",
+        "roc_auc": "ROC-AUC",
         "share_right": "Share right",
         "squared_distance": "Squared distance",
+        "upper_limit": "Upper limit",
     },
 }
 _SOURCES = {
@@ -62,9 +82,14 @@ _SOURCES = {
     "gain": "Nearer than one annotator by",
 }
 _POOLED = {"all": "All pooled"}
-_AMONG = {"observed": "Same label", "fleiss": "κ", "alpha": "α"}
-_BRIEF = {"statistic": {**_NAMES["statistic"], "kappa": "κ", **_AMONG}}
-_SIGNED = ("severity_error", "brier_skill", "accuracy_difference")
+AMONG = {"observed": "Same label", "fleiss": "κ", "alpha": "α"}
+_SIGNED = (
+    "severity_error",
+    "brier_skill",
+    "accuracy_difference",
+    "annotator_gap",
+    *LIMITS_OF_AGREEMENT,
+)
 
 
 @dataclass(frozen=True)
@@ -83,16 +108,19 @@ class TableSpec:
     cell: Callable[[Row], Content] | None = None
 
 
-def show(a: Alignment, spec: TableSpec) -> Table:
-    """The table; metrics down stand in the order of the rubric."""
-    rows, titles = [*spec.rows(a)], {metric.id: metric.title for metric in a.rubric.metrics}
-    if spec.down[0] == "metric":
-        places = [*titles]
-        rows.sort(key=lambda row: places.index(row.metric))
-    names = {**_NAMES, "metric": titles, "judge": _judge_names(a), **spec.names}
+def naming(a: Alignment, spec: TableSpec) -> Callable[[Row, str], str]:
+    """What is shown in place of the value that a row has of a key."""
+    titles = {metric.id: metric.title for metric in a.rubric.metrics}
+    names = {**NAMES, "metric": titles, "judge": _judge_names(a), **spec.names}
+    return lambda row, key: names.get(key, {}).get(row[key], row[key])
 
-    def name(row: Row, key: str) -> str:
-        return names.get(key, {}).get(row[key], row[key])
+
+def table_of(a: Alignment, spec: TableSpec) -> Table:
+    """The table; metrics down stand in the order of the rubric."""
+    rows, name = [*spec.rows(a)], naming(a, spec)
+    if spec.down[0] == "metric":
+        places = [metric.id for metric in a.rubric.metrics]
+        rows.sort(key=lambda row: places.index(row.metric))
 
     def column(row: Row) -> str:
         return name(row, spec.across)
@@ -103,7 +131,7 @@ def show(a: Alignment, spec: TableSpec) -> Table:
         lambda row: [name(row, key) for key in spec.down],
         column,
         map(column, rows),
-        spec.cell or _cell,
+        spec.cell or shown_cell,
     )
 
 
@@ -114,9 +142,11 @@ def _judge_names(a: Alignment) -> dict[str, str]:
     return {"": ONE_ANNOTATOR, BEST_BASELINE: "Best baseline", **controls}
 
 
-def _cell(row: Row) -> Content:
+def shown_cell(row: Row) -> Content:
     """A count is whole, a p value has no interval, and a difference has a sign."""
-    if row.statistic in ("count", "asked"):
+    if row.statistic == "cost":
+        return f"{row.estimate.value:.4f}"
+    if row.statistic in ("count", "asked", "n") or row.analysis in ("verdicts", "usage"):
         return count_of(row.estimate)
     if row.statistic in ("permutation_p", "p_holm"):
         return p_cell(row.estimate)
@@ -130,7 +160,8 @@ def count_of(estimate: Estimate) -> int:
     return int(estimate.value or 0)
 
 
-def _meaning(declared: Declared) -> str:
+def meaning(declared: Declared) -> str:
+    """A sentence on what a statistic is."""
     return f"{declared.heading}: {declared.meaning}."
 
 
@@ -186,7 +217,7 @@ def scores(declared: Declared) -> TableSpec:
         yield from a.results.select("ceiling", declared.key, who="all")
 
     title = f"{declared.heading}: judges beside the baselines, failures left out"
-    notes = (_meaning(declared),)
+    notes = (meaning(declared),)
     return TableSpec(f"{declared.key}-left_out", title, rows, across="judge", notes=notes)
 
 
@@ -199,24 +230,20 @@ SELF_CONSISTENCY = TableSpec(
 )
 
 
-def failures(statistic: str = "") -> TableSpec:
-    """One statistic three ways, or all of them, for each judge and metric of which verdicts are
-    missing."""
+def _failures(a: Alignment) -> Iterator[Row]:
+    for row in a.results.select("score", "accuracy", failures="worst"):
+        about = {"judge": row.judge, "metric": row.metric}
+        yield from a.results.select("score", "accuracy", **about)
 
-    def rows(a: Alignment) -> Iterator[Row]:
-        for row in a.results.select("score", statistic, failures="worst"):
-            if row.estimate.value is not None:
-                about = {"judge": row.judge, "metric": row.metric}
-                yield from a.results.select("score", row.statistic, **about)
 
-    return TableSpec(
-        f"{statistic or 'all'}-failures",
-        "Scores where verdicts are missing: three ways to count them",
-        rows,
-        ("judge", "metric", "statistic"),
-        "failures",
-        ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
-    )
+FAILURES = TableSpec(
+    "accuracy-failures",
+    "Accuracy where verdicts are missing: three ways to count them",
+    _failures,
+    ("judge", "metric"),
+    "failures",
+    ("Worst case: every failure counted as wrong. Best case: every failure counted as right.",),
+)
 
 
 def confusion(metric: Metric) -> TableSpec:
@@ -238,7 +265,7 @@ def confusion(metric: Metric) -> TableSpec:
 def _label_counts(a: Alignment) -> Iterator[Row]:
     """Counts of each label as a reference label, and as given by each annotator, unless these are
     very many, and by each judge on the items with a reference label; without any, on all."""
-    if a.n_labels:
+    if a.study.n_labels:
         yield from a.results.select("distribution")
     if len(a.results.values("who", "annotator_labels")) <= MOST_ANNOTATORS_IN_PAIRS:
         yield from a.results.select("annotator_labels")
@@ -266,6 +293,38 @@ LABEL_USE = TableSpec(
     ("A judge that gives one label nearly always looks accurate where that label is common.",),
     {"who": {"": "Reference label"}},
     _share,
+)
+LABELS = TableSpec(
+    "labels",
+    "Each label against all others, failures left out",
+    lambda a: a.results.select("label"),
+    ("judge", "metric", "label"),
+    notes=(
+        *(f"{heading}: {meaning}." for heading, meaning in LABEL_STATISTICS.values()),
+        "ROC-AUC: of an item with this reference label and one with another, the chance that the "
+        "first is given the higher probability, or score.",
+        "Recall is also called true positive rate or sensitivity, specificity true negative rate.",
+    ),
+)
+LIMITS = TableSpec(
+    "limits-of-agreement",
+    "Limits of agreement: 95 % of differences from the reference label, failures left out",
+    lambda a: a.results.select("limits_of_agreement"),
+    ("judge", "metric"),
+    notes=(
+        "In the unit of the labels, judge minus reference label; the limits are the mean "
+        "difference ± 1.96 standard deviations (Bland and Altman), each with its own interval.",
+    ),
+)
+PARTIAL = TableSpec(
+    "given-system",
+    "Partial correlation given the system, failures left out",
+    lambda a: a.results.select("given_system"),
+    across="judge",
+    notes=(
+        "Pearson's r of the severities, after the mean of each system is taken off both. "
+        "A judge that only knows which systems are good reaches 0.",
+    ),
 )
 SEVERAL_RIGHT = TableSpec(
     "several",
@@ -297,22 +356,24 @@ ANNOTATORS = TableSpec(
 )
 
 
-def _among_all(a: Alignment) -> list[Row]:
-    """The agreement of all annotators on each metric; what is pooled over metrics has no line."""
-    return [row for row in a.results.select("agreement", who="all") if row.metric != "all"]
+def among_all(a: Alignment) -> list[Row]:
+    """The agreement of all annotators on each metric."""
+    return a.results.select("agreement", who="all")
 
 
 AGREEMENT = TableSpec(
     "agreement",
     "Agreement among the annotators",
-    _among_all,
-    notes=tuple(map(_meaning, AGREEMENT_STATISTICS.values())),
+    among_all,
+    notes=tuple(meaning(d) for d in AGREEMENT_STATISTICS.values() if d.shown & {"all", "people"}),
 )
 PAIRS = TableSpec(
-    "alpha-pairs",
-    "Krippendorff's α for each pair of annotators",
-    lambda a: [row for row in a.results.select("agreement", "alpha") if row["who"] != "all"],
-    across="who",
+    "pairs",
+    "Agreement of each pair of annotators",
+    lambda a: [row for row in a.results.select("agreement") if row["who"] != "all"],
+    ("metric", "statistic"),
+    "who",
+    tuple(meaning(d) for d in AGREEMENT_STATISTICS.values() if "pairs" in d.shown),
 )
 
 # --- label probabilities --------------------------------------------------------------------------
@@ -326,7 +387,7 @@ PROBABILITIES = TableSpec(
         "Label alone: the judge's label taken as a certainty. A judge that says the base rates of "
         "every answer has skill 0.",
         "Chance lifts ECE; its interval is without that.",
-        *map(_meaning, TRUTH_STATISTICS.values()),
+        *map(meaning, TRUTH_STATISTICS.values()),
         "Squared distance from the annotators' labels: summed over labels, from 0 to 2; 0 is best. "
         "A proper score: nobody gains by stating bolder or more timid probabilities. Each "
         "annotator's label in turn is held back, and the distribution is that of the item's other "
@@ -376,115 +437,16 @@ COMPARISONS = TableSpec(
 )
 
 
-# --- the tables of a paper ------------------------------------------------------------------------
-
-
-def paper_table(a: Alignment) -> Table:
-    """Of each metric annotators, judges and the best baseline by statistic, and the outcome."""
-    shown = [
-        declared.key
-        for declared in STATISTICS.values()
-        if "paper" in declared.shown and any(map(declared.fits, a.rubric.metrics))
-    ]
-    spec = TableSpec(
-        "main",
-        "Judges and annotators against the reference labels",
-        lambda a: [row for key in shown for row in a.standings(key, "worst")],
-        ("metric", "judge"),
-        notes=(
-            *a.compared[:1],
-            "One annotator: each label against the label of the others, ties left out; n counts "
-            "labels, all others items. Best baseline: of each statistic the best value of a "
-            "baseline that reads no answer.",
-            _failures_in(a),
-            _beyond_chance(a, "Cohen's"),
-        ),
-        names=_BRIEF,
-        cell=_brief_cell,
-    )
-    table = show(a, spec)
-    if not a.outcomes:
-        return table
-    rows = tuple(
-        (*row, Cell(a.outcomes.get((row[1].text, row[0].text), DASH).lower())) for row in table.rows
-    )
-    return replace(table, columns=(*table.columns, "Outcome"), rows=rows)
-
-
-def _brief_cell(row: Row) -> Estimate:
-    """Only shares have room for an interval."""
-    if row.statistic in ("accuracy", "severe_recall"):
-        return row.estimate
-    return replace(row.estimate, low=None, high=None)
-
-
-def _failures_in(a: Alignment) -> str:
-    """Say that failures count as wrong, and how many there are by judge; empty without."""
-    failed = []
-    for judge in a.real_judges:
-        rows = a.results.select("score", "accuracy", judge=judge.name, failures="left_out")
-        if missing := sum(row.estimate.n_missing for row in rows):
-            n = missing + sum(row.estimate.n for row in rows)
-            failed.append(f"{judge.name} {missing:,} of {n:,}")
-    return f"Failures count as wrong: {listed(failed)} labels." if failed else ""
-
-
-def paper_agreement(a: Alignment) -> TableSpec:
-    """Of each metric the agreement of the annotators with each other; of one alone nothing."""
-    return TableSpec(
-        "main-agreement",
-        "Agreement among the annotators",
-        lambda a: [
-            row for row in _among_all(a) if row.statistic in _AMONG and len(a.annotators) > 1
-        ],
-        notes=(
-            f"By {counted(len(a.annotators), 'annotator')}, on items with two labels or more. Same "
-            "label: share of pairs of labels of an item that are equal; its n counts pairs.",
-            _beyond_chance(a, "Fleiss'"),
-        ),
-        names=_BRIEF,
-    )
-
-
-def _beyond_chance(a: Alignment, kappa: str) -> str:
-    """Say of which kind κ and α are."""
-    kinds = dict.fromkeys(metric.kind for metric in a.rubric.metrics)
-    return f"κ: {kappa}, unweighted. α: Krippendorff's, {' or '.join(kinds)} level."
-
-
 # --- the judges themselves ------------------------------------------------------------------------
 
 
-def judges_table(a: Alignment) -> Table:
-    """The outcome of each judge's run and what it used."""
-    statuses = a.results.values("statistic", "verdicts")
-    layout = Layout(
-        "judges",
-        "The judges and what they used",
-        ("Judge",),
-        (
-            "Statuses count the last verdict on each answer; calls and tokens count all attempts. "
-            f"{DASH}: not known.",
-        ),
-        ("Kind", *statuses, "Calls", "Prompt tokens", "Reply tokens", "Cost (US$)", "Signature"),
-    )
-    return layout.listing(
-        (
-            judge.name,
-            judge.kind,
-            *(judge.statuses.get(status, 0) for status in statuses),
-            judge.usage.calls,
-            _tokens(judge.usage.prompt_tokens, judge.usage.cached_tokens, "cached"),
-            _tokens(judge.usage.completion_tokens, judge.usage.reasoning_tokens, "thinking"),
-            None if judge.cost is None else f"{judge.cost:.4f}",
-            judge.signature,
-        )
-        for judge in a.judges
-    )
-
-
-def _tokens(count: int | None, part: int | None, what: str) -> str | None:
-    """`12,000 (9,000 cached)`."""
-    if count is None:
-        return None
-    return f"{count:,} ({part:,} {what})" if part else f"{count:,}"
+JUDGES = TableSpec(
+    "judges",
+    "The judges and what they used",
+    lambda a: [*a.results.select("verdicts"), *a.results.select("usage")],
+    ("judge",),
+    notes=(
+        "Statuses count the last verdict on each answer; calls and tokens count all attempts. "
+        f"{DASH}: not known, or none.",
+    ),
+)

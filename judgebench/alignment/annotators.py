@@ -117,35 +117,55 @@ def _intraclass(votes: Votes) -> Estimate:
     return replace(found, method=f"{who}; {found.method}" if found.method else who)
 
 
-# `formula` makes an Estimate from Votes. Those that are shown of
-# "pairs" are measured for each pair of people, too; those of "people" need the same people
-# throughout and severities.
+def _pair_counts(values: IntArray, clusters: Clusters, k: int) -> FloatArray:
+    return confusion_by_cluster(values[:, 0], values[:, 1], clusters, k)
+
+
+def _of_pair(key: str) -> Declared:
+    """A statistic of judges against the truth, of one annotator against another."""
+    declared = STATISTICS[key]
+
+    def formula(votes: Votes) -> Estimate:
+        assert declared.formula is not None
+        chosen = declared.formula(votes.metric)
+        return votes.estimate(votes.counts(_pair_counts), chosen, votes.several)
+
+    return replace(declared, formula=formula, shown=_PAIRS)
+
+
+# `formula` makes an Estimate from Votes. `shown` says whose: of "all" annotators, of each of the
+# "pairs" of people, or of the "people", the same throughout.
+_ALL, _PAIRS = frozenset({"all"}), frozenset({"pairs"})
 AGREEMENT_STATISTICS = by_key(
     Declared(
         "alpha", ALPHA, ALPHA_MEANING,
-        _alpha, shown=frozenset({"pairs"}),
+        _alpha, shown=_ALL | _PAIRS,
     ),
-    Declared("ac", AC, AC_MEANING, lambda v: _beyond_chance(v, chance_corrected(v.metric))),
+    Declared(
+        "ac", AC, AC_MEANING,
+        lambda votes: _beyond_chance(votes, chance_corrected(votes.metric)), shown=_ALL,
+    ),
     Declared(
         "fleiss", "Fleiss' κ", "agreement beyond chance, unweighted",
-        lambda votes: _beyond_chance(votes, fleiss_kappa()),
+        lambda votes: _beyond_chance(votes, fleiss_kappa()), shown=_ALL,
     ),
     Declared(
         "at_least_two", "≥ 2 agree", "share of items on which two annotators or more agree",
-        lambda votes: _share(votes, at_least_two_agree),
+        lambda votes: _share(votes, at_least_two_agree), shown=_ALL,
     ),
     Declared(
         "all_agree", "All agree", "share of items on which all annotators agree",
-        lambda votes: _share(votes, all_agree),
+        lambda votes: _share(votes, all_agree), shown=_ALL,
     ),
     Declared(
         "observed", "Observed agreement", "share of pairs of labels of one item that are equal",
-        _observed,
+        _observed, shown=_ALL,
     ),
     Declared(
         "icc2", "ICC(2,1)", "absolute agreement of single annotators' severities",
         _intraclass, needs_severities=True, shown=frozenset({"people"}),
     ),
+    *map(_of_pair, ("kappa", "kappa_linear", "kappa_quadratic")),
 )  # fmt: skip
 
 
@@ -155,36 +175,20 @@ def agreement(study: Study) -> Iterator[Row]:
         made = study.humans[metric.id].made
         named = [a for a in made.annotators if not is_slot(a)]
         everybody, people = Votes(study, metric, made.values), made.of(named).values
-        yield from _agreed(everybody, "all", lambda d: "people" not in d.shown)
-        if len(named) >= 2 and metric.kind == "ordinal":
-            yield from _agreed(Votes(study, metric, people), "all", lambda d: "people" in d.shown)
+        yield from _agreed(everybody, "all", "all")
+        if len(named) >= 2:
+            yield from _agreed(Votes(study, metric, people), "all", "people")
         if 2 <= len(named) <= MOST_ANNOTATORS_IN_PAIRS:
             for pair in combinations(named, 2):
                 votes = Votes(study, metric, made.of(pair).values)
-                yield from _agreed(votes, " ~ ".join(pair), lambda d: "pairs" in d.shown)
-    yield from _pooled_agreement(study)
+                yield from _agreed(votes, " ~ ".join(pair), "pairs")
 
 
-def _agreed(votes: Votes, who: str, wanted: Callable[[Declared], bool]) -> Iterator[Row]:
+def _agreed(votes: Votes, who: str, shown: str) -> Iterator[Row]:
     for key, declared in AGREEMENT_STATISTICS.items():
-        if declared.formula and wanted(declared):
+        if declared.formula and shown in declared.shown and declared.fits(votes.metric):
             estimate = declared.formula(votes)
             yield Row("agreement", key, estimate, "", votes.metric.id, {"who": who})
-
-
-def _pooled_agreement(study: Study) -> Iterator[Row]:
-    """Shares over all metrics at once: one entry per item and metric."""
-    made = [study.humans[m.id].made for m in study.rubric.metrics]
-    values = [ratings.values for ratings in made]
-    width = max(v.shape[1] for v in values)
-    padded = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
-    clusters = study.clusters[np.concatenate([ratings.rows for ratings in made])].occurring()
-    shared = (np.concatenate(padded), clusters, study.level)
-    cells = sum(map(study.n_about, study.rubric.metrics))
-    for key, share in (("at_least_two", at_least_two_agree), ("all_agree", all_agree)):
-        estimate = share(*shared)
-        estimate = replace(estimate, n_missing=cells - estimate.n)
-        yield Row("agreement", key, estimate, "", "all", {"who": "all"})
 
 
 def ceiling(
@@ -194,7 +198,8 @@ def ceiling(
     Where these tie, an item is left out: the others of three tie far more often than the three who
     make the truth of a judge, and to settle it would make one of two careful people wrong.
 
-    `all` are those in the bar; who is clearly worse than the others is not, and the method says so.
+    `all` are those in the bar, by every statistic; who is clearly worse than the others is not, and
+    the method says so. Each annotator is measured by the usual statistics.
     """
     humans = study.humans[metric.id]
     if study.config.rule == "each":
@@ -229,7 +234,8 @@ def _ceiling_scores(
 ) -> Iterator[Row]:  # fmt: skip
     shared = ClusterCounts(counts)
     for declared in statistics:
-        if "ceiling" not in declared.shown or not declared.fits(metric):
+        is_usual = "ceiling" in declared.shown or annotator == "all"
+        if not is_usual or not declared.fits(metric):
             continue
         estimate = score_of(study, declared, metric, shared, missing)
         if not counts.any():

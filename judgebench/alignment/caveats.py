@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from judgebench.alignment.statistics import FEW_LABELS, MOST_ANNOTATORS_IN_PAIRS
 from judgebench.judges.replies import charged_notes
 from judgebench.records import SEVERAL, is_slot
 from judgebench.results.rows import Results
@@ -25,7 +24,7 @@ from judgebench.studies.labelled import population_notes
 from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study
 from judgebench.studies.truth import truth_model
 from judgebench.studies.verdicts import replaced, suspects, suspicions
-from judgebench.words import counted, listed
+from judgebench.words import counted, listed, percent
 
 MOST_NAMED = 12
 BLIND = {
@@ -52,11 +51,11 @@ def headline(study: Study) -> str:
     if not any(map(is_slot, study.makers)):
         makers = [counted(len(study.makers), "annotator")]
     metrics = counted(len(study.rubric.metrics), "metric")
-    seen = np.zeros(len(study.answers), dtype=np.bool_)
-    for humans in study.humans.values():
-        seen[humans.ratings.rows] = True
-    some = [f"{seen.sum():,} labelled"] * bool(seen.any() and not seen.all())
-    return " · ".join((study.name, size_in_words(study), *some, listed(makers), metrics))
+    parts = [study.name, size_in_words(study), listed(makers), metrics]
+    n_labelled = len({*np.concatenate([h.ratings.rows for h in study.humans.values()]).tolist()})
+    if 0 < n_labelled < len(study.answers):
+        parts.insert(2, f"{n_labelled:,} labelled")
+    return " · ".join(parts)
 
 
 def size_in_words(study: Study) -> str:
@@ -143,9 +142,8 @@ def named(makers: Sequence[str], judges: Collection[str] = ()) -> list[str]:
     why = suspects(makers, judges)
     people = [name for name in makers if not is_slot(name)]
     slots = Counter(name.split("#")[0] for name in makers if is_slot(name))
-    first = sorted(people, key=lambda name: name not in why)[:MOST_NAMED]  # a model is never hidden
-    known = [name for name in people if name in first]
-    marked = [f"{name} (which {why[name]})" if name in why else name for name in known]
+    first = people[:MOST_NAMED]
+    marked = [f"{name} (which {why[name]})" if name in why else name for name in first]
     if len(people) > MOST_NAMED:
         marked.append(counted(len(people) - MOST_NAMED, "other"))
     return [
@@ -197,18 +195,16 @@ def _by_line(study: Study, what: str, line_of: Callable[[Humans], str]) -> Itera
 
 
 def _items_in_common(humans: Humans) -> str:
-    given = humans.ratings.values >= 0
-    several, labelled = (int((given.sum(axis=1) >= n).sum()) for n in (2, 1))
-    line = f"{several:,} of {counted(labelled, 'item')} with a label have two or more"
-    there = (humans.people.values >= 0).astype(np.float32)  # which is multiplied fast
-    rated = np.flatnonzero(there.any(axis=0))
-    names, there = [humans.people.annotators[a] for a in rated], there[:, rated]
-    alone = np.argwhere(np.triu(there.T @ there == 0))
-    apart = [f"{names[a]} and {names[b]}" for a, b in alone.tolist()]
-    pairs = len(names) * (len(names) - 1) // 2
-    more = f", and {len(apart) - _MOST:,} more" if len(apart) > _MOST else ""
-    said = f"; {len(apart):,} of {counted(pairs, 'pair')} of annotators share no item: "
-    return line + (said + "; ".join(apart[:_MOST]) + more if apart else "")
+    n_labels = (humans.ratings.values >= 0).sum(axis=1)
+    n_labelled = counted(int((n_labels >= 1).sum()), "item")
+    line = f"{int((n_labels >= 2).sum()):,} of {n_labelled} with a label have two or more"
+    has_label = (humans.people.values >= 0).astype(np.float32)  # which is multiplied fast
+    has_label = has_label[:, has_label.any(axis=0)]
+    n_people = has_label.shape[1]
+    if apart := int(np.triu(has_label.T @ has_label == 0).sum()):
+        pairs = counted(n_people * (n_people - 1) // 2, "pair")
+        line += f"; {apart:,} of {pairs} of annotators share no item"
+    return line
 
 
 def _line(humans: Humans, kind: BarKind) -> str:
@@ -236,40 +232,25 @@ BY_CHANCE = 0.01  # that a judge who gives it as often as humans did not give it
 
 def data_notes(study: Study) -> Iterator[str]:
     """Name what is missing on the human side, and what the annotators are."""
-    rubric, humans = study.rubric, study.humans
     yield from population_notes(study)
     yield from maker_notes(study)
-    for metric in rubric.metrics:
-        found = humans[metric.id]
-        about = study.answers.of_kind(metric, rubric)
-        if without := int((about & (found.truth < 0)).sum()):
-            # Labels of those who make the reference labels, and yet none.
-            rated = (found.made.values >= 0).any(axis=1)
-            tied = int((rated & (found.truth[found.made.rows] < 0)).sum())
-            which = "" if tied == without else f", {tied} of them"
-            said = f"{which} because their labels are tied" if tied else ""
-            all_of_them = f"{study.n_about(metric)} {SEVERAL[metric.of]}"
-            yield f"{metric.title}: {without} of {all_of_them} have no reference label{said}."
-        if found.ratings.abstained:
-            yield f"{metric.title}: {found.ratings.abstained} human labels are abstentions."
-    blank = {m.title: int(humans[m.id].ratings.blank.sum()) for m in rubric.metrics}
-    if any(blank.values()):
-        counts = ", ".join(f"{title} {n}" for title, n in blank.items() if n)
-        yield f"Blank human cells, taken as no label: {counts}."
-    overlap = ((metric.title, _overlap(humans[metric.id])) for metric in rubric.metrics)
-    if overlaps := [f"{title} {both}" for title, both in overlap if both]:
-        yield (
-            "Gwet's AC and Fleiss' κ take agreement from the items with two labels or more and "
-            f"chance from all items with a label: {', '.join(overlaps)}."
-        )
-    if any(is_slot(a) for h in humans.values() for a in h.makers):
+    for metric in study.rubric.metrics:
+        humans, n = study.humans[metric.id], study.n_about(metric)
+        about = study.answers.of_kind(metric, study.rubric)
+        if without_label := int((about & (humans.truth < 0)).sum()):
+            yield (
+                f"{metric.title}: {without_label} of {n} {SEVERAL[metric.of]} have no reference "
+                "label."
+            )
+        if n_abstained := humans.ratings.abstained:
+            yield f"{metric.title}: {counted(n_abstained, 'human label')} of abstention."
+        if n_blank := int(humans.ratings.blank.sum()):
+            yield f"{metric.title}: {counted(n_blank, 'blank cell')}, taken as no label."
+    if any(is_slot(a) for h in study.humans.values() for a in h.makers):
         yield (
             "Annotators written name#1, name#2, … are places in a list, not people: "
             "they are pooled and never compared in pairs."
         )
-    people = [sum(not is_slot(a) for a in h.makers) for h in humans.values()]
-    if max(people, default=0) > MOST_ANNOTATORS_IN_PAIRS:
-        yield f"More than {MOST_ANNOTATORS_IN_PAIRS} annotators: their pairs are not listed."
 
 
 def few_questions(study: Study) -> Iterator[str]:
@@ -294,41 +275,18 @@ def maker_notes(study: Study) -> Iterator[str]:
 
 def odd_uses(humans: Humans) -> Iterator[str]:
     """A sentence for each person who uses the labels of a metric as nobody else does."""
-    odd, who, metric = humans.odd, humans.people.annotators, humans.metric
-    if not odd.settled:
-        names = [who[column] for column in odd.uses]
-        label = max(odd.uses.values(), key=lambda use: use.oddness).farthest_label
-        shares = [f"{who[c]} {100 * use.own[label]:.0f} %" for c, use in odd.uses.items()]
-        yield (
-            f"{metric.title}: {listed(names)} use the labels very differently on the same items "
-            f"({metric.label_texts[label]!r}: {', '.join(shares)}): a label may have been read as "
-            "its opposite, and nothing shows by whom."
-        )
-        return
+    odd, names, metric = humans.odd, humans.people.annotators, humans.metric
     for column, use in odd.uses.items():
-        if use.exchanged:
-            pair = listed([repr(metric.label_texts[label]) for label in use.exchanged])
-            said = (
-                f"{who[column]} seems to have exchanged {pair}: they agree with the others on "
-                f"{100 * use.agreement:.0f} % of {use.n:,} items, and would on "
-                f"{100 * use.agreement_exchanged:.0f} % with these two labels exchanged"
-            )
-        else:
-            label = use.farthest_label
-            said = (
-                f"the labels of {who[column]} are far from those of the others on the same "
-                f"{use.n:,} items: {metric.label_texts[label]!r} on {100 * use.own[label]:.0f} %, "
-                f"by the others on {100 * use.others[label]:.0f} %"
-            )
-        yield f"{metric.title}: {said}. Ask how {who[column]} read the labels."
-
-
-def _overlap(humans: Humans) -> str:
-    """`60 and 100`, the items with two labels or more and all with a label; empty where these are
-    the same, or none has two."""
-    given = (humans.made.values >= 0).sum(axis=1)
-    two, all_ = int((given >= 2).sum()), int((given >= 1).sum())
-    return f"{two:,} and {all_:,}" if 0 < two < all_ else ""
+        label = use.farthest_label
+        text = metric.label_texts[label]
+        sentence = (
+            f"{names[column]} gave {text!r} on {percent(use.own[label])} and the others on "
+            f"{percent(use.others[label])} of the same {use.n:,} items"
+        )
+        if use.exchanged and odd.settled:
+            pair = listed([repr(metric.label_texts[exchanged]) for exchanged in use.exchanged])
+            sentence += f", and seems to have exchanged {pair}"
+        yield f"{metric.title}: {sentence}. Ask how {names[column]} read the labels."
 
 
 def collapsed(study: Study) -> Mapping[str, str]:
@@ -354,12 +312,9 @@ def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
     judged, truth = judged[both], truth[both]
     if (label := collapsed_label(judged, truth)) < 0:
         return ""
-    known = np.unique(truth)
-    recalls = [(judged[truth == one] == one).mean() for one in known]
     return (
         f"{metric.label_texts[label]!r} on {(judged == label).sum():,} of {len(judged):,} items of "
-        f"{metric.title}, by the humans on {(truth == label).sum():,} (balanced accuracy "
-        f"{np.mean(recalls):.2f}, of a constant {1 / len(known):.2f})"
+        f"{metric.title}, by the humans on {(truth == label).sum():,}"
     )
 
 
@@ -420,45 +375,15 @@ def _no_better(found: Results, judge: str, controls: Sequence[str], metric: Metr
 
 
 def model_notes(study: Study) -> Iterator[str]:
-    """Say where there is no model, and what those that there are rest on; nothing under other
-    rules."""
+    """Say where there is no model, and which had not converged; nothing under other rules."""
     if study.config.rule != "dawid_skene":
         return
-    humans, rubric = study.humans, study.rubric
-    reasons = {m.id: why_no_model(humans[m.id].made.values) for m in rubric.metrics}
-    for reason in dict.fromkeys(filter(None, reasons.values())):
-        which = _titles(m for m in rubric.metrics if reasons[m.id] == reason)
-        yield f"No Dawid-Skene model on {which}: {reason}: the majority there."
-    fitted = [m for m in rubric.metrics if not reasons[m.id]]
-    if few := [m for m in fitted if _few_labels(humans[m.id])]:
-        counts = ", ".join(f"{m.title} {_few_labels(humans[m.id])}" for m in few)
-        yield (
-            f"Annotators with fewer than {FEW_LABELS} labels, of whom a model knows little: "
-            f"{counts}."
-        )
-    if alone := [m for m in fitted if _lost_without_one(humans[m.id])]:
-        yield (
-            f"Without one of the annotators there is no Dawid-Skene model on {_titles(alone)}: "
-            "the human ceiling there is held against the majority of the others."
-        )
-    models = {m.id: truth_model(humans[m.id].made.values, len(m.labels)) for m in fitted}
-    if endless := [m for m in fitted if not models[m.id].converged]:
-        yield (
-            f"The Dawid-Skene models of {_titles(endless)} had not converged after "
-            f"{MOST_ITERATIONS:,} steps."
-        )
-
-
-def _titles(metrics: Iterator[Metric] | list[Metric]) -> str:
-    return ", ".join(metric.title for metric in metrics)
-
-
-def _few_labels(humans: Humans) -> int:
-    """The number of annotators who gave too few labels to be known."""
-    given = (humans.made.values >= 0).sum(axis=0)
-    return int(((given > 0) & (given < FEW_LABELS)).sum())
-
-
-def _lost_without_one(humans: Humans) -> bool:
-    values = humans.made.values
-    return any(why_no_model(np.delete(values, i, axis=1)) for i in range(values.shape[1]))
+    for metric in study.rubric.metrics:
+        values = study.humans[metric.id].made.values
+        if reason := why_no_model(values):
+            yield f"No Dawid-Skene model on {metric.title}: {reason}: the majority there."
+        elif not truth_model(values, len(metric.labels)).converged:
+            yield (
+                f"The Dawid-Skene model of {metric.title} had not converged after "
+                f"{MOST_ITERATIONS:,} steps."
+            )

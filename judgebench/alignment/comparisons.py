@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
-import numpy as np
-from numpy.typing import NDArray
-
-from judgebench.alignment.against_truth import truths
-from judgebench.alignment.differences import corrected
+from judgebench.alignment.differences import (
+    Both,
+    both_of,
+    corrected,
+    failure_policies,
+    paired_difference,
+    right_alone,
+    share_tests,
+)
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.means import clustered_mean
-from judgebench.stats.paired import SIGNS_FLIPPED, mcnemar_clustered
-from judgebench.studies.study import JudgeVerdicts, Study
-
-NO_SHARED_TRUTH = "no item has a reference label and a label of both"
-NEVER_APART = "the two are right equally often on every question"
+from judgebench.stats.confusion import ACCURACY, confusion_by_cluster
+from judgebench.studies.study import Study
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The outcomes of every judge on one metric, one entry per truth (rule `each`: per human
-    label).
+    """Which of any two judges of a study is right on one metric, one entry per truth (rule `each`:
+    per human label)."""
 
-    `of` holds by judge's name (truths,): 1 right, 0 wrong, NaN where it gave no label; `asked`
-    whether it was asked.
-    """
-
-    of: Mapping[str, FloatArray]
-    asked: Mapping[str, NDArray[np.bool_]]
-    clusters: Clusters
+    study: Study
+    metric: Metric
 
     def apart(self, first: str, second: str) -> tuple[FloatArray, Clusters]:
-        """1 where only the first is right, -1 where only the second is, of what both were asked,
-        and its clusters."""
-        both = self.asked[first] & self.asked[second]
-        return (self.of[first] - self.of[second])[both], self.clusters[both]
-
-
-def outcomes(study: Study, judges: Sequence[JudgeVerdicts], metric: Metric) -> Outcomes:
-    """The outcomes of these judges on a metric."""
-    rows, truth, clusters = truths(study, metric)
-    rows, truth, clusters = rows[truth >= 0], truth[truth >= 0], clusters[truth >= 0]
-    judged = {judge.name: study.judged(judge, metric)[rows] for judge in judges}
-    of = {name: np.where(x < 0, np.nan, x == truth) for name, x in judged.items()}
-    asked = {judge.name: study.asked(judge, metric)[rows] for judge in judges}
-    return Outcomes(of, asked, clusters)
+        """1 where only the first is right, -1 where only the second is, NaN where either gave no
+        label, of what both were asked, and its clusters."""
+        of = {judge.name: judge for judge in self.study.judges}
+        both = both_of(self.study, (of[second], of[first]), self.metric)
+        known = both.truth >= 0
+        return right_alone(both)[known], both.clusters[known]
 
 
 def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
@@ -61,29 +47,23 @@ def comparisons(study: Study, metric: Metric) -> Iterator[Row]:
     Only items to which both gave a label count. The permutation flips the sign of whole clusters;
     `p_holm` is that one, corrected over all these pairs.
     """
-    right = outcomes(study, study.judges, metric)
-    real = [judge.name for judge in study.real_judges]
-    controls = [judge.name for judge in study.controls]
-    pairs = [*combinations(real, 2), *((name, control) for name in real for control in controls)]
+    pairs = [*combinations(study.real_judges, 2), *product(study.real_judges, study.controls)]
     rows = []
     for first, second in pairs:
-        difference, p = _comparison(study, right, first, second)
-        tested = replace(difference, value=p, low=None, high=None, method=SIGNS_FLIPPED, reason="")
-        if p is None:
-            reason = NEVER_APART if difference.value is not None else difference.reason
-            tested = replace(tested, reason=reason or NO_REASON)
-        estimates = {"accuracy_difference": difference, "permutation_p": tested}
-        for statistic, estimate in estimates.items():
-            rows.append(Row("comparison", statistic, estimate, first, metric.id, {"who": second}))
+        both = both_of(study, (second, first), metric)
+        _, labelled, missing = next(failure_policies(both, metric))
+        difference = accuracy_difference(labelled, metric, study.level, missing)
+        _, test = next(share_tests(metric, labelled))
+        if difference.value is None:
+            test = replace(test, reason=difference.reason)
+        for statistic, estimate in (("accuracy_difference", difference), ("permutation_p", test)):
+            keys = {"who": second.name}
+            rows.append(Row("comparison", statistic, estimate, first.name, metric.id, keys))
     yield from (*rows, *corrected(rows, ("metric",)))
 
 
-def _comparison(
-    study: Study, right: Outcomes, first: str, second: str
-) -> tuple[Estimate, float | None]:
-    """The difference, and p, of one pair."""
-    apart, clusters = right.apart(first, second)
-    difference = clustered_mean(
-        apart, clusters.codes, NO_SHARED_TRUTH, study.level, kind="difference"
-    )
-    return difference, mcnemar_clustered(apart, clusters)
+def accuracy_difference(both: Both, metric: Metric, level: float, missing: int) -> Estimate:
+    """The accuracy of the second of two judges minus that of the first."""
+    k = len(metric.labels)
+    counts = [confusion_by_cluster(both.truth, x, both.clusters, k) for x in both.judged]
+    return paired_difference(ACCURACY, level, missing, *counts)

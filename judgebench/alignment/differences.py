@@ -16,7 +16,7 @@ from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.confusion import confusion_by_cluster, fill_failures, recall
+from judgebench.stats.confusion import confusion_by_cluster, fill_failures, of_label
 from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
 from judgebench.stats.paired import SIGNS_FLIPPED, difference_of, holm, mcnemar_clustered
 from judgebench.studies.study import JudgeVerdicts, Study
@@ -46,7 +46,9 @@ def both_of(study: Study, pair: tuple[JudgeVerdicts, JudgeVerdicts], metric: Met
 
 def formula_of(declared: Declared, metric: Metric) -> Statistic:
     """Of confusion counts; that of severe recall too, whose interval is exact elsewhere."""
-    return declared.formula(metric) if declared.formula else recall(len(metric.labels) - 1)
+    return (
+        declared.formula(metric) if declared.formula else of_label("recall", len(metric.labels) - 1)
+    )
 
 
 def failure_policies(found: Both, metric: Metric) -> Iterator[tuple[FailurePolicy, Both, int]]:
@@ -97,14 +99,20 @@ def paired_difference(
     return clustered_estimate(counts, difference_of(statistic), level, n=n, n_missing=missing)
 
 
+def right_alone(both: Both) -> FloatArray:
+    """1 where only the second judge is right, -1 where only the first is (items,); NaN where either
+    gave no label."""
+    one, two = (np.where(labels < 0, np.nan, labels == both.truth) for labels in both.judged)
+    return np.asarray(two - one)
+
+
 def share_tests(metric: Metric, both: Both) -> Iterator[tuple[str, Estimate]]:
     """The permutation test of accuracy, and of the most severe items: whole clusters of answers
     change places between the two."""
-    truth = both.truth
-    one, two = (np.where(labels < 0, np.nan, labels == truth) for labels in both.judged)
+    truth, of_item = both.truth, right_alone(both)
     for statistic in TESTED[: 2 if metric.kind == "ordinal" else 1]:
         used = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
-        apart = (two - one)[used]
+        apart = of_item[used]
         p, missing = mcnemar_clustered(apart, both.clusters[used]), int(np.isnan(apart).sum())
         reason = "" if p is not None else NEVER_APART
         n = len(apart) - missing

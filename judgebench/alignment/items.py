@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from judgebench.records import TRAINED_ON, Answer, Status
+from judgebench.records import Answer
 from judgebench.results.answer_texts import reasons_of, texts_of
 from judgebench.results.items import (
     NOT_ABOUT,
@@ -15,102 +13,56 @@ from judgebench.results.items import (
     Items,
     Passage,
     Said,
-    Texts,
     sign,
 )
+from judgebench.results.items import Texts as Passages
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import IntArray
-from judgebench.stats.response_sets import least_severe, response_sets
-from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.item_table import (
+    Texts,
+    annotator_labels,
+    judge_labels,
+    reference_labels,
+)
+from judgebench.studies.study import Study
 from judgebench.studies.verdicts import weighed
 
 
 def items_of(study: Study) -> Items:
     """Every item in its order; control judges are left out."""
     ids = tuple(study.answers.item_ids())
-    said = [_said(study, metric, ids) for metric in study.rubric.metrics]
+    said = [_said(study, metric) for metric in study.rubric.metrics]
     systems = [answer.system if not answer.responses else "" for answer in study.answers]
     return Items(ids, systems, said, _texts(study))
 
 
-def _said(study: Study, metric: Metric, ids: tuple[str, ...]) -> Said:
-    humans, labels = study.humans[metric.id], weighed(metric)
-    ratings, about = humans.ratings, study.answers.of_kind(metric, study.rubric)
-    judges = [judge for judge in study.real_judges if judge.judges(metric)]
-    reference: IntArray = humans.truth
-    values = ratings.values
-    judged: list[IntArray] = [
-        (study.judged_sets if metric.several else study.judged)(j, metric) for j in judges
-    ]
-    if ratings.sets is not None:  # what is more than one label comes behind all labels
-        reference, values = _responses(study, metric, len(ids)), ratings.sets
-        found = np.unique(np.concatenate([reference, values.ravel(), *judged]))
-        several = found[(found > 0) & (found & (found - 1) > 0)]
-        labels = (*labels, *map(metric.text_of, several.tolist()))
+def _said(study: Study, metric: Metric) -> Said:
+    reference, people = reference_labels(study, metric), annotator_labels(study, metric)
+    judged = {j.name: judge_labels(study, j, metric) for j in study.real_judges if j.judges(metric)}
+    labels = dict.fromkeys(weighed(metric))  # what is more than one label comes behind all labels
+    for texts in (reference, *people.values(), *(texts for texts, _ in judged.values())):
+        labels |= dict.fromkeys(texts)
+    labels.pop("", None)
+    signs = {text: sign(place) for place, text in enumerate(labels)}
+    about = study.answers.of_kind(metric, study.rubric).tolist()
 
-        def place(sets: IntArray) -> IntArray:
-            behind = len(weighed(metric)) + np.searchsorted(several, sets)
-            return np.where(np.isin(sets, several), behind, least_severe(sets))
+    def signed(texts: Texts, endings: Texts) -> str:
+        """The sign of each label, or of the reason why there is none."""
+        others = (SIGNS.get(ending, NOT_LABELLED) for ending in endings)
+        each = (signs.get(text, other) for text, other in zip(texts, others, strict=True))
+        return "".join(x if is_due else NOT_ABOUT for x, is_due in zip(each, about, strict=True))
 
-        reference, values, judged = place(reference), place(values), [*map(place, judged)]
+    unknown = [""] * len(about)
     return Said(
         metric.title,
-        labels,
+        tuple(labels),
         metric.severities if metric.kind == "ordinal" else (),
-        "".join(map(_reference, reference.tolist(), about.tolist())),
-        {
-            annotator: _of_rows(ratings.rows, values[:, column], len(ids))
-            for column, annotator in enumerate(ratings.annotators)
-        },
-        {
-            judge.name: _of_judge(study, judge, metric, ids, codes)
-            for judge, codes in zip(judges, judged, strict=True)
-        },
+        signed(reference, unknown),
+        {name: signed(texts, unknown) for name, texts in people.items()},
+        {name: signed(*texts) for name, texts in judged.items()},
     )
 
 
-def _responses(study: Study, metric: Metric, n: int) -> IntArray:
-    """The response set of each item."""
-    made, found = study.humans[metric.id].made, np.full(n, -1, dtype=np.int64)
-    shares = made.shares(len(metric.labels), study.config)
-    found[made.rows] = response_sets(shares, study.config.accepted_by)
-    return found
-
-
-def _reference(label: int, about: bool) -> str:
-    return sign(label) if about else NOT_ABOUT
-
-
-def _of_rows(rows: IntArray, labels: IntArray, n: int) -> str:
-    whole = np.full(n, -1, dtype=np.int64)
-    whole[rows] = labels
-    return "".join(map(sign, whole.tolist()))
-
-
-def _of_judge(
-    study: Study, judge: JudgeVerdicts, metric: Metric, ids: tuple[str, ...], judged: IntArray
-) -> str:
-    """A judge's signs. Only where it gave no label that counts is the verdict itself read."""
-    signs = [*map(sign, judged.tolist())]
-    about = study.answers.of_kind(metric, study.rubric)
-    for row in np.flatnonzero(judged < 0).tolist():
-        signs[row] = _without(judge, metric, ids[row]) if about[row] else NOT_ABOUT
-    return "".join(signs)
-
-
-def _without(judge: JudgeVerdicts, metric: Metric, item: str) -> str:
-    """The sign of an abstention, or of the reason why there is no label."""
-    if (verdict := judge.verdicts.get(item)) is None:
-        return SIGNS["not judged"]
-    if verdict.reason == TRAINED_ON:
-        return SIGNS[TRAINED_ON]
-    if (label := verdict.labels.get(metric.id)) in metric.abstain:
-        return sign(weighed(metric).index(label or ""))
-    ended = "no label" if verdict.status is Status.OK else verdict.status.value
-    return SIGNS.get(ended, NOT_LABELLED)
-
-
-def _texts(study: Study) -> Iterator[tuple[Texts, Texts]]:
+def _texts(study: Study) -> Iterator[tuple[Passages, Passages]]:
     for answer in study.answers:
         yield texts_of(answer), tuple(_reasons(study, answer))
 

@@ -23,12 +23,12 @@ from judgebench.stats.calibration_error import (
     calibration_curve,
     cross_entropy,
     expected_calibration_error,
-    hold_back,
     judge_against_others,
     one_hot,
     squared_distance,
 )
 from judgebench.stats.means import clustered_mean
+from judgebench.stats.ranks import roc_auc
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 
@@ -65,29 +65,37 @@ _CLIPPED = f"probabilities below {LEAST_PROBABILITY:.1e} count as that"
 
 
 def probability_results(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """All that is said of one judge's probabilities on one metric: scores, a reliability
-    diagram. Nothing where the judge gave no probability on this metric, or no human
-    gave a label."""
-    p = study.probabilities(judge, metric) if len(study.humans[metric.id].made.rows) else None
-    if p is None:
-        return
-    judged = study.judged(judge, metric)
+    """All that is said of one judge's probabilities on one metric: scores, areas under ROC curves,
+    a reliability diagram; of a score in their place the area of the last label. Nothing where the
+    judge gave neither, or no human gave a label."""
     rows, truth, clusters = truths(study, metric)
     known = (truth >= 0) & study.asked(judge, metric)[rows]
     rows, truth, shared = rows[known], truth[known], (clusters[known], study.level)
+    p, scores = study.probabilities(judge, metric), study.scores(judge)[rows]
 
-    def row(analysis: str, statistic: str, who: str, estimate: Estimate) -> Row:
-        return Row(analysis, statistic, estimate, judge.name, metric.id, {"who": who})
+    def row(analysis: str, statistic: str, estimate: Estimate, **keys: str) -> Row:
+        return Row(analysis, statistic, estimate, judge.name, metric.id, keys)
 
-    for one in _against_truth(p[rows], judged[rows], truth, *shared):
-        yield row("probability", *one)
-    for one in _against_annotators(study, judge, metric, p):
-        yield row("probability", *one)
-    curve = calibration_curve(p[rows], truth, study.level)
-    for place, point in enumerate(curve, start=1):
+    def area(place: int, score: FloatArray) -> Row:
+        estimate = roc_auc(score, truth == place, *shared)
+        return row("label", "roc_auc", estimate, label=metric.label_texts[place])
+
+    if p is None and metric.kind == "ordinal" and not np.isnan(scores).all():
+        yield area(len(metric.labels) - 1, scores)
+    if p is None or not len(study.humans[metric.id].made.rows):
+        return
+    for place, score in enumerate(p[rows].T):
+        yield area(place, score)
+    for statistic, who, estimate in _against_truth(
+        p[rows], study.judged(judge, metric)[rows], truth, *shared
+    ):
+        yield row("probability", statistic, estimate, who=who)
+    for statistic, who, estimate in _against_annotators(study, judge, metric, p):
+        yield row("probability", statistic, estimate, who=who)
+    for place, point in enumerate(calibration_curve(p[rows], truth, study.level), start=1):
         confidence = Estimate(point.confidence, n=point.right.n)
-        yield row("calibration", "confidence", f"bin {place}", confidence)
-        yield row("calibration", "share_right", f"bin {place}", point.right)
+        yield row("calibration", "confidence", confidence, who=f"bin {place}")
+        yield row("calibration", "share_right", point.right, who=f"bin {place}")
 
 
 def _against_truth(
@@ -116,19 +124,18 @@ def _against_annotators(
     n_uc = value_counts(made.values, len(metric.labels))
     there = n_uc.any(axis=1) & study.asked(judge, metric)[made.rows]
     n_uc, rows, clusters = n_uc[there], made.rows[there], study.humans[metric.id].clusters[there]
-    said, held = p[rows], hold_back(n_uc)
-    same_items = np.where(np.isnan(said[:, :1]), np.nan, 1.0)
+    same_items = np.where(np.isnan(p[rows, :1]), np.nan, 1.0)
     labels = same_items * one_hot(judged[rows], len(metric.labels))
     rates = same_items * base_rates(n_uc)
 
     def mean(scores: FloatArray) -> Estimate:
         return clustered_mean(scores, clusters.codes, NO_OTHERS, study.level)
 
-    mine = judge_against_others(said, held)
-    colleague = annotator_against_others(held) * same_items[:, 0]
+    mine = judge_against_others(p[rows], n_uc)
+    colleague = annotator_against_others(n_uc) * same_items[:, 0]
     scores: Mapping[Source, FloatArray] = {
-        "probabilities": mine, "label": judge_against_others(labels, held),
-        "annotator": colleague, "base_rates": judge_against_others(rates, held),
+        "probabilities": mine, "label": judge_against_others(labels, n_uc),
+        "annotator": colleague, "base_rates": judge_against_others(rates, n_uc),
         "gain": colleague - mine,
     }  # fmt: skip
     for source, one in scores.items():

@@ -6,8 +6,9 @@ results.csv and shown in the tables that `shown` names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from judgebench.rubric import Metric
@@ -16,10 +17,14 @@ from judgebench.stats.confusion import (
     BALANCED_ACCURACY,
     KENDALL_TAU_B,
     MACRO_F1,
+    MATTHEWS,
     SPEARMAN,
+    LabelStatistic,
     cohen_kappa,
+    limit_of_agreement,
     mean_absolute_severity_error,
     mean_severity_error,
+    of_label,
     overestimated,
     pearson,
     underestimated,
@@ -30,10 +35,6 @@ from judgebench.stats.jackknife import Statistic
 FailurePolicy = Literal["left_out", "worst", "best"]
 NOMINAL = "the metric is nominal: its labels have no severity"
 
-# --- limits: how much is enough, and how much is too much to list ---------------------------------
-
-FEW_LABELS = 10
-"""Of an annotator with fewer labels on a metric, a Dawid-Skene model knows next to nothing."""
 MOST_ANNOTATORS_IN_PAIRS = 12
 """Beyond this many annotators nobody reads a table of pairs any more."""
 
@@ -44,7 +45,7 @@ class Declared:
 
     `formula` makes it: for judges, from a Metric a Statistic of confusion counts. `shown` says
     where it appears beside its own table: "drawn" in the figures, "ceiling" for annotators, too,
-    "paper" in the table of main.tex.
+    "paper" in the table of main.tex. `of_severe` are those of the most severe label alone.
     """
 
     key: str
@@ -53,6 +54,7 @@ class Declared:
     formula: Callable[..., Any] | None = None
     best: Literal["higher", "lower", "zero"] = "higher"
     needs_severities: bool = False
+    of_severe: bool = False
     shown: frozenset[str] = frozenset()
 
     def shortfall(self, value: float) -> float:
@@ -61,6 +63,8 @@ class Declared:
 
     def fits(self, metric: Metric) -> bool:
         """True where it can be defined on such a metric."""
+        if self.of_severe:
+            return metric.most_severe is not None
         return metric.kind == "ordinal" or not self.needs_severities
 
     @property
@@ -78,13 +82,29 @@ def _always(statistic: Statistic) -> Callable[[Metric], Statistic]:
     return lambda metric: statistic
 
 
+def _of_severe(name: LabelStatistic) -> Callable[[Metric], Statistic]:
+    """A statistic of the most severe label against all others."""
+    return lambda metric: of_label(name, len(metric.labels) - 1)
+
+
+def label_numbers(metric: Metric) -> tuple[float, ...]:
+    """The labels of an ordinal metric as the numbers that they are; empty where one is none, and of
+    two labels, of which differences say nothing."""
+    if metric.kind == "nominal" or len(metric.labels) < 3:
+        return ()
+    try:
+        return tuple(map(float, metric.label_texts))
+    except ValueError:
+        return ()
+
+
 def chance_corrected(metric: Metric) -> Statistic:
     """Gwet's AC1, or AC2 by severity."""
     return gwet_ac(metric.severities if metric.kind == "ordinal" else None)
 
 
 ALPHA = "Krippendorff's α"
-ALPHA_MEANING = "agreement beyond chance, any number of annotators"
+ALPHA_MEANING = "agreement beyond chance, nominal or ordinal as the metric is"
 AC = "Gwet's AC"
 AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
 _ALL_OVER = frozenset({"drawn", "ceiling", "paper"})
@@ -99,13 +119,21 @@ STATISTICS = by_key(
     ),
     Declared("macro_f1", "Macro-F1", "mean F1 over the labels that occur", _always(MACRO_F1)),
     Declared(
+        "mcc", "MCC", "Matthews correlation of the judge's and the human labels, of any number",
+        _always(MATTHEWS),
+    ),
+    Declared(
         "kappa", "Cohen's κ", "agreement beyond chance, unweighted",
         lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling", "paper"}),
     ),
     Declared(
-        "weighted_kappa", "Weighted κ", "agreement beyond chance, quadratic weights by severity",
+        "kappa_quadratic", "Quadratic κ", "agreement beyond chance, quadratic weights by severity",
         lambda metric: cohen_kappa("quadratic", metric.severities),
         needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
+    ),
+    Declared(
+        "kappa_linear", "Linear κ", "agreement beyond chance, linear weights by severity",
+        lambda metric: cohen_kappa("linear", metric.severities), needs_severities=True,
     ),
     Declared(
         "alpha", ALPHA, ALPHA_MEANING,
@@ -130,7 +158,7 @@ STATISTICS = by_key(
         lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
     ),
     Declared(
-        "absolute_severity_error", "Mean absolute severity error",
+        "mae", "Mean absolute error",
         "distance of the judge's severity from the human one; 0 is best",
         lambda metric: mean_absolute_severity_error(metric.severities), "lower",
         needs_severities=True,
@@ -145,6 +173,33 @@ STATISTICS = by_key(
     ),
     Declared(
         "severe_recall", "Severe recall", "share of the most severe items that the judge finds",
-        needs_severities=True, shown=frozenset({"ceiling", "paper"}),
+        of_severe=True, shown=frozenset({"ceiling", "paper"}),
+    ),
+    Declared(
+        "severe_precision", "Severe precision",
+        "share of the items that the judge labels most severe that are", _of_severe("precision"),
+        of_severe=True,
+    ),
+    Declared(
+        "severe_f1", "Severe F1", "harmonic mean of severe precision and severe recall",
+        _of_severe("f1"), of_severe=True,
+    ),
+    Declared(
+        "severe_specificity", "Severe specificity",
+        "share of the other items to which the judge does not give the most severe label",
+        _of_severe("specificity"), of_severe=True,
     ),
 )  # fmt: skip
+# Of every label against all others: its heading and what it means.
+LABEL_STATISTICS: Mapping[LabelStatistic, tuple[str, str]] = {
+    "precision": ("Precision", "share of the items so labelled by the judge that are so"),
+    "recall": ("Recall", "share of the items with this reference label that the judge labels so"),
+    "f1": ("F1", "harmonic mean of precision and recall"),
+    "specificity": ("Specificity", "share of all other items that the judge does not label so"),
+}
+# Of labels that are numbers, after Bland and Altman: what makes a statistic from these.
+LIMITS_OF_AGREEMENT: Mapping[str, Callable[[Sequence[float]], Statistic]] = {
+    "mean_difference": mean_severity_error,
+    "lower_limit": partial(limit_of_agreement, sign=-1),
+    "upper_limit": partial(limit_of_agreement, sign=1),
+}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from judgebench.rubric import Rubric
     from judgebench.studies.study import Study
 
+_COLUMNS = "The statistics of the table for a paper: accuracy,mae,kappa."
+_BY = "Also show each judge in each group of answers, such as system."
 _MANY = 40  # judges and annotators, compared in some seconds
 
 
@@ -130,6 +132,8 @@ def align(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
+    columns: str = option("", "STATISTIC,…", _COLUMNS),
+    by: str = option("", "COLUMN", _BY),
     output: Output = ONE_SCREEN,
 ) -> None:
     """Compare judges and annotators, and print the tables.
@@ -138,9 +142,9 @@ def align(
     """
     import judgebench as jb
 
-    study = open_study(run, files, truth.settings, as_judge or (), output)
+    study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
     found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    show(found, study.name, output, tables=True)
+    show(_with_choice(found, columns, by), study.name, output, tables=True)
 
 
 def report(
@@ -150,6 +154,8 @@ def report(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     every: Every = False,
+    columns: str = option("", "STATISTIC,…", _COLUMNS),
+    by: str = option("", "COLUMN", _BY),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/report."),
     figures: Figures = False,
     output: Output = ONE_SCREEN,
@@ -163,10 +169,30 @@ def report(
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = open_study(run, files, truth.settings, as_judge or (), output)
+    study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
     assert folder
     found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    _report(study, found, folder, output, figures)
+    _report(study, _with_choice(found, columns, by), folder, output, figures)
+
+
+def _keep(files: Files, column: str) -> Files:
+    """The files, of whose answers this column is kept."""
+    from judgebench.studies.drawn import kept_columns
+
+    kept = [f"{name}=kept" for name in kept_columns((), column)]
+    return replace(files, column=[*kept, *(files.column or ())]) if kept else files
+
+
+def _with_choice(found: Mapping[str, Shown], columns: str, by: str) -> Mapping[str, Shown]:
+    """The analyses, with the chosen columns of the table and the groups of answers."""
+    from judgebench.alignment import Alignment
+
+    aligned, names = found["align"], [name.strip() for name in columns.split(",") if name.strip()]
+    assert isinstance(aligned, Alignment)
+    try:
+        return {**found, "align": aligned.chosen(names, by)}
+    except SetupError as error:
+        raise SetupError([replace(p, field=f"--{p.field}") for p in error.problems]) from None
 
 
 def report_and_print(run: Path, output: Output) -> bool:

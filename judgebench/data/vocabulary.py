@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from judgebench.records import HUMAN_COLUMN
+
 _FILE = Path(__file__).with_name("vocabulary.yaml")
 
 
@@ -62,11 +64,13 @@ def last_word(name: str) -> str:
 
 def role_of(name: str) -> str:
     """The role that a column's name says, or the end of a path into nested values; empty where it
-    says none.
+    says none. The human labels beside the verdicts of a report's verdicts.csv are not read.
 
     >>> role_of("Rater ID"), role_of("responses.worker_id"), role_of("Kim")
     ('annotator', 'annotator', '')
     """
+    if name.startswith(HUMAN_COLUMN):
+        return "ignored"
     path, _, end = name.rpartition(".")
     is_path = path and end[:1].strip() and plain_name(path) not in words("titles")
     whole = _role_by_name().get(plain_name(name), "")

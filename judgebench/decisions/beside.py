@@ -20,7 +20,7 @@ from judgebench.alignment.caveats import (
     maker_notes,
     reference_labels,
 )
-from judgebench.alignment.comparisons import Outcomes, outcomes
+from judgebench.alignment.comparisons import Outcomes
 from judgebench.decisions.counts import estimable
 from judgebench.decisions.result import Context
 from judgebench.decisions.rule import DecisionRule
@@ -186,7 +186,7 @@ def alternative_tests(study: Study, rule: DecisionRule) -> Iterator[Row]:
     independent, as in the paper.
     """
     for metric in study.rubric.metrics:
-        right = outcomes(study, study.judges, metric)
+        right = Outcomes(study, metric)
         for judge in study.real_judges:
             for statistic, estimate in _test(study, metric, judge, rule, right):
                 yield Row("alternative_test", statistic, estimate, judge.name, metric.id)

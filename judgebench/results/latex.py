@@ -53,7 +53,7 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
         floats = (one for table in paper for one in _floats(table))
         files["main.tex"] = "\n".join([_HEAD, _FLOAT, *floats])
     appendix = [_HEAD, _FLOAT, _ONE_COLUMN]
-    for block in blocks_of(parts):
+    for block in (block for block in blocks_of(parts) if block.lead or block.on_screen):
         appendix += [_said(block)] if block.text else []
         appendix += (one for table in block.tables for one in _appended(table))
     return {**files, "appendix.tex": "\n".join(appendix)}

@@ -171,9 +171,8 @@ class Part:
     `notes` are the caveats; those that are `urgent` come first, and stand on any screen. `results`
     are the rows behind it; with `own_file` they also stand in a CSV file that `key` names. `facts`
     are a few words each on what was compared (answers, annotators, metrics, date), `headline` says
-    in a line what was studied, and `answer` in a sentence what came out; `accuracies` are lines
-    without an outcome, to plot where no standings are; `terms` are half a sentence each on what
-    words of the page mean. `items` makes the list of every item.
+    in a line what was studied, and `answer` in a sentence what came out; `terms` are half a
+    sentence each on what words of the page mean. `items` makes the list of every item.
     `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables that
     a paper would show, and `files` are tables of texts beside it, each a CSV file.
     """
@@ -190,7 +189,6 @@ class Part:
     files: Files = field(default_factory=dict)
     own_file: bool = False
     headline: str = ""
-    accuracies: tuple[Standing, ...] = ()
     answer: str = ""
     terms: tuple[str, ...] = ()
     items: Callable[[], Items] | None = None

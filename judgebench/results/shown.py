@@ -69,7 +69,7 @@ class Shown:
         """
         from judgebench.results.figure import draw_standings, plotted
 
-        if not (lines := self.part.standings or self.part.accuracies):
+        if not (lines := self.part.standings):
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
         axes: Axes = plotted(partial(draw_standings, lines), ax, width)
         return axes

@@ -13,7 +13,6 @@ IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float64]
 
 MISSING = -1
-_MOST_KEY = 1 << 62  # of the numbers that name a row
 
 
 def check_codes(codes: IntArray, size: int, what: str, least: int = MISSING) -> None:
@@ -99,10 +98,7 @@ def mean_of_defined(x: FloatArray) -> FloatArray:
 
 def severity_of_labels(severities: Sequence[float] | None, k: int) -> FloatArray:
     """The severity of each of k labels (k,): as given, else its position 0..k-1."""
-    s = np.asarray(range(k) if severities is None else severities, dtype=np.float64)
-    if s.shape != (k,):
-        raise ValueError(f"{k} labels need {k} severities; found {severities}")
-    return s
+    return np.asarray(range(k) if severities is None else severities, dtype=np.float64)
 
 
 def first_reason(reasons: Mapping[str, object]) -> str:
@@ -116,25 +112,20 @@ def label_distances(severities: Sequence[float] | None, k: int, power: int = 2) 
     return np.asarray(np.abs(s[:, None] - s) ** power)
 
 
-def distinct_rows(table: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
-    """The distinct rows of a table of small ints, and the place of each row among them.
+def distinct_rows(rows: FloatArray | IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of one row of each kind, and the number of the kind of every row.
 
-    Far faster than np.unique by rows.
+    Equal rows have equal random projections, and to sort those is far faster than np.unique by rows
+    is. Where unlike rows share one, every row is a kind of its own.
 
-    >>> [found.tolist() for found in distinct_rows(np.array([[1, 0], [-1, 2], [1, 0]]))]
-    [[[-1, 2], [1, 0]], [1, 0, 1]]
+    >>> [found.tolist() for found in distinct_rows(np.array([[1, 0], [0, 2], [1, 0]]))]
+    [[1, 0], [1, 0, 1]]
     """
-    key, size = np.zeros(len(table), dtype=np.int64), 1
-    least = int(table.min(initial=0))
-    width = int(table.max(initial=0)) - least + 1
-    for column in table.T:
-        if size > _MOST_KEY // width:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            size = len(table)
-        key = key * width + (column - least)
-        size *= width
-    _, first, row_of = np.unique(key, return_index=True, return_inverse=True)
-    return table[first], row_of
+    key = rows @ np.random.default_rng(0).random(rows.shape[1])
+    _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first][kind_of], rows):
+        first = kind_of = np.arange(len(rows))
+    return first, kind_of
 
 
 def value_counts(ratings: IntArray, k: int) -> NDArray[np.int64]:

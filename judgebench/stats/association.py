@@ -32,6 +32,8 @@ from judgebench.stats.jackknife import (
     OF_CORRELATION,
     SHARE,
     Bounds,
+    clustered_estimate,
+    explained,
     jackknife_interval,
     random_groups,
 )
@@ -42,6 +44,7 @@ from judgebench.stats.ranks import JUMPS, item_ranks
 Coefficient = Literal["pearson", "spearman", "kendall", "pairwise"]
 Weighted = Callable[[FloatArray], FloatArray]
 CONSTANT = "the scores or the human severities do not vary"
+CONSTANT_WITHIN = "the scores or the human severities do not vary within systems"
 ROUNDING, _DIGITS = 1e-9, 9  # what rounding changes in a difference of standardized scores
 _CELLS = 1 << 22  # numbers held at once: 32 MiB
 _SHUFFLES, _PERMUTATIONS = 20, 2000
@@ -257,6 +260,44 @@ def williams(r12: float, r13: float, r23: float, n: int) -> float | None:
     below = 2 * max(K, 0) * (n - 1) / (n - 3) + (r12 + r13) ** 2 * (1 - r23) ** 3 / 4
     t = (r12 - r13) * math.sqrt(float(ratio((n - 1) * (1 + r23), below)))
     return None if math.isnan(t) else float(2 * stdtr(n - 3, -abs(t)))
+
+
+def _within_systems(sums: FloatArray) -> FloatArray:
+    """r of what is left of two columns without the means of systems, of sums (..., systems, 6)."""
+    n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
+    pairs = ((xx, x, x), (xy, x, y), (yy, y, y))
+    XX, XY, YY = (np.nansum(both - ratio(a * b, n), axis=-1) for both, a, b in pairs)
+    varies = np.minimum(XX, YY) > ROUNDING * n.sum(axis=-1)
+    return np.clip(ratio(XY, np.sqrt(np.where(varies, XX * YY, 0))), -1, 1)
+
+
+PARTIAL = explained(
+    _within_systems, lambda sums: CONSTANT_WITHIN if sums.any() else NO_PAIR, OF_CORRELATION
+)
+
+
+def partial_correlation(
+    x: FloatArray, y: FloatArray, systems: IntArray, clusters: Clusters, level: float = LEVEL
+) -> Estimate:
+    """Pearson's r of x and y (items,) once the mean of each system is taken off both, with the
+    interval of `clustered_estimate`; of ranks (`ranks.item_ranks`) Spearman's rho.
+
+    A scorer that only knows which systems are good correlates with the humans over all items, and
+    not within systems: Pagnoni, Balachandran and Tsvetkov (2021), "Understanding Factuality in
+    Abstractive Summarization with FRANK". Items with a NaN, or without a system (-1 in
+    `systems` (items,)), are left out and counted missing.
+
+    >>> x, y = np.array([1.0, 2, 11, 12]), np.array([2.0, 1, 12, 11])
+    >>> partial_correlation(x, y, np.array([0, 0, 1, 1]), Clusters(np.arange(4), 4)).value
+    -1.0
+    """
+    known = ~np.isnan(x + y) & (systems >= 0)
+    groups, n = random_groups(clusters[known].occurring()), int(known.sum())
+    u, v = standardized(x[known]), standardized(y[known])
+    cells = systems[known], int(systems.max(initial=0)) + 1
+    columns = (None, u, v, u * u, u * v, v * v)
+    sums = np.stack([groups.table(*cells, column) for column in columns], axis=-1)
+    return clustered_estimate(sums, PARTIAL, level, n=n, n_missing=len(x) - n)
 
 
 Level = Literal["pooled", "within", "system"]

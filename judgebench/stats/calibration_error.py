@@ -17,14 +17,14 @@ shares of their labels; a row with a NaN has no truth. Every score is (items,), 
 missing; less is better.
 
 Beside what a colleague would reach: `n_uc` is (items, k), how many annotators gave each label to
-each item. Every label in turn is held back and the item's other labels are the target, for the
+each item. Every label in turn is left out and the item's other labels are the target, for the
 judge as for the annotator whose label it is, so that both are measured against the same
 distributions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ import scipy  # whose parts load when they are first used
 from numpy.typing import NDArray
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.jackknife import (
     LEVEL,
@@ -44,6 +44,7 @@ from judgebench.stats.jackknife import (
     random_groups,
     where_empty,
 )
+from judgebench.words import counted
 
 # A probability below it counts as this in logarithms: 36 nats is the most that one item can cost.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -55,7 +56,6 @@ def one_hot(labels: IntArray, k: int) -> FloatArray:
 
     So a judge that gives no probabilities can be scored by its labels; reports must say so.
     """
-    check_codes(labels, k, "labels")
     rows = np.eye(k)[labels]
     rows[labels < 0] = np.nan
     return rows
@@ -84,50 +84,34 @@ def cross_entropy(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(-(q * np.log(np.maximum(p, LEAST_PROBABILITY))).sum(axis=-1))
 
 
-@dataclass(frozen=True)
-class HeldBack:
-    """One row per item and label that occurs on it, of the items with two labels or more.
+# Let q be the shares of an item's labels without one of its m labels, each left out in turn as in
+# Calderon, Reichart and Dror (2025), "The Alternative Annotator Test for LLM-as-a-Judge", section
+# 3. The mean of q is n / m, with n the counts of the labels, and that of sum_j q_j^2 is
+# `_mean_square_of_others`. The mean distance from q follows from these two.
 
-    `item` (rows,) and `label` (rows,) say which, `others` (rows, k) are the shares of the item's
-    labels without one such label, and `weight` (rows,) the share of annotators whose label it is.
+
+def judge_against_others(p: FloatArray, n_uc: IntArray) -> FloatArray:
+    """The mean squared distance of the judge's probabilities from the shares of the other
+    annotators' labels, over who is left out: (items,); NaN without two labels.
+
+    >>> judge_against_others(np.array([[0.5, 0.5]]), np.array([[1, 1]])).tolist()
+    [0.5]
     """
-
-    item: NDArray[np.int64]
-    label: NDArray[np.int64]
-    others: FloatArray
-    weight: FloatArray
-    items: int
-
-    def mean_by_item(self, scores: FloatArray) -> FloatArray:
-        """The mean over an item's annotators: (rows,) -> (items,), NaN without two labels."""
-        total = np.bincount(self.item, self.weight * scores, minlength=self.items)
-        return np.where(np.bincount(self.item, minlength=self.items) > 0, total, np.nan)
+    shares = ratio(n_uc, n_uc.sum(axis=1, keepdims=True))
+    away = (p * (p - 2 * shares)).sum(axis=1) + _mean_square_of_others(n_uc)
+    return np.asarray(np.maximum(away, 0))
 
 
-def hold_back(n_uc: IntArray) -> HeldBack:
-    """Every label of every item against the others: q = (n - e_j) / (m - 1), weight n_j / m.
-
-    Leave-one-out as in Calderon, Reichart and Dror (2025), "The Alternative Annotator Test for
-    LLM-as-a-Judge", section 3, where an annotator and the judge are compared with the others.
-    """
-    m = n_uc.sum(axis=1)
-    item, label = np.nonzero((n_uc > 0) & (m >= 2)[:, None])
-    left = n_uc[item].astype(np.float64)
-    left[np.arange(len(item)), label] -= 1
-    others = left / (m[item] - 1)[:, None]
-    return HeldBack(item, label, others, n_uc[item, label] / m[item], len(n_uc))
-
-
-def judge_against_others(p: FloatArray, held: HeldBack) -> FloatArray:
-    """The squared distance of the judge's probabilities from the shares of the other annotators'
-    labels, the mean over who is left out: (items,)."""
-    return held.mean_by_item(squared_distance(p[held.item], held.others))
-
-
-def annotator_against_others(held: HeldBack) -> FloatArray:
+def annotator_against_others(n_uc: IntArray) -> FloatArray:
     """The distance of one annotator's label, as a certainty: (items,)."""
-    own = np.eye(held.others.shape[1])[held.label]
-    return held.mean_by_item(squared_distance(own, held.others))
+    m, squares = n_uc.sum(axis=1), np.square(n_uc).sum(axis=1)
+    same = ratio(squares - m, m * (m - 1))  # the share of others with the annotator's label
+    return np.maximum(1 - 2 * same + _mean_square_of_others(n_uc), 0)
+
+
+def _mean_square_of_others(n_uc: IntArray) -> FloatArray:
+    m, squares = n_uc.sum(axis=1), np.square(n_uc).sum(axis=1)
+    return ratio(squares * ratio(m - 2, m) + 1, (m - 1) ** 2)
 
 
 def base_rates(n_uc: IntArray) -> FloatArray:
@@ -143,11 +127,6 @@ LEAST_IN_BIN = 20  # with fewer items a bin's gap is mostly chance
 def bins_for(n: int) -> int:
     """The number of bins for n items: MOST_BINS, fewer where they would hold too few."""
     return max(1, min(MOST_BINS, n // LEAST_IN_BIN))
-
-
-def bins_in_words(bins: int) -> str:
-    """`10 bins of equal mass`."""
-    return f"{bins} {'bin' if bins == 1 else 'bins'} of equal mass"
 
 
 def equal_mass_bins(x: FloatArray, bins: int) -> NDArray[np.int64]:
@@ -252,7 +231,7 @@ def expected_calibration_error(
             found,
             low=min(found.low, value, debiased),
             high=max(found.high, value, debiased),
-            method=f"{bins_in_words(bins)}; bias-corrected {found.method}",
+            method=f"{counted(bins, 'bin')} of equal mass; bias-corrected {found.method}",
         )
     return BiasCorrected(replace(found, value=value), replace(found, value=debiased))
 

@@ -8,7 +8,7 @@ instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -91,12 +91,15 @@ MIN_FOR_F1, MIN_FOR_RECALL = 5, 10
 def _unless_common(least: int) -> Reason:
     def too_rare(C: FloatArray) -> str:
         items = C.sum(axis=-1)
-        rarest = round(float(items[items > 0].min()))
-        if rarest >= least:
-            return ""
-        return f"only {counted(rarest, 'item')} of a label: an interval needs {least} of each"
+        return _too_rare(items[items > 0].min(), least)
 
     return too_rare
+
+
+def _too_rare(items: float, least: int) -> str:
+    if items >= least:
+        return ""
+    return f"only {counted(round(items), 'item')} of a label: an interval needs {least} of each"
 
 
 # A label that neither truth nor judge uses has no F1 and is left out of the mean.
@@ -181,6 +184,30 @@ def underestimated(severities: Sequence[float] | None = None) -> Statistic:
     return _mean_of_differences(severities, lambda d: d < 0, SHARE, all_items)
 
 
+NORMAL_RANGE = 1.96  # standard deviations on either side that hold 95 % of a normal distribution
+
+
+def limit_of_agreement(severities: Sequence[float], sign: Literal[-1, 1]) -> Statistic:
+    """The mean difference of judge and truth plus, or minus, NORMAL_RANGE standard deviations
+    (n - 1 in the denominator): 95 % of differences lie between the two limits where they are about
+    normal. Bland and Altman (1986), "Statistical methods for assessing agreement between two
+    methods of clinical measurement"; (1999), "Measuring agreement in method comparison studies".
+
+    >>> C = np.array([[2.0, 1], [1, 2]])
+    >>> round(float(limit_of_agreement((0, 1), 1).formula(C)), 3)
+    1.24
+    """
+
+    def formula(C: FloatArray) -> FloatArray:
+        n, s = all_items(C), severity_of_labels(severities, C.shape[-1])
+        difference = s[None, :] - s[:, None]
+        total, squares = ((C * difference**power).sum(axis=(-2, -1)) for power in (1, 2))
+        variance = ratio(squares - ratio(total**2, n), n - 1)
+        return ratio(total, n) + sign * NORMAL_RANGE * np.sqrt(np.maximum(variance, 0))
+
+    return explained(formula, lambda C: "one item has no spread" if C.any() else NO_ITEM)
+
+
 def _mean_of_differences(
     severities: Sequence[float] | None,
     of: Callable[[FloatArray], Any],
@@ -195,18 +222,58 @@ def _mean_of_differences(
     return Statistic(formula, _no_item, bounds, items)
 
 
-def recall(label: int) -> Statistic:
-    """The share of the items whose truth is `label` that the judge labels so."""
+LabelStatistic = Literal["precision", "recall", "f1", "specificity"]
+# The cells of a label against all others: found, missed, falsely given, rightly not given. A
+# statistic is the ratio of two sums of them, with these weights.
+_CELLS_OF_LABEL: Mapping[LabelStatistic, tuple[tuple[int, ...], tuple[int, ...], str]] = {
+    "precision": ((1, 0, 0, 0), (1, 0, 1, 0), "the judge gives this label to no item"),
+    "recall": ((1, 0, 0, 0), (1, 1, 0, 0), "no item has this label as its reference label"),
+    "f1": ((2, 0, 0, 0), (2, 1, 1, 0), "neither reference nor judge uses this label"),
+    "specificity": ((0, 0, 0, 1), (0, 0, 1, 1), "every item has this label as its reference label"),
+}
 
-    def formula(C: FloatArray) -> FloatArray:
-        return ratio(C[..., label, label], C[..., label, :].sum(axis=-1))
+
+def of_label(name: LabelStatistic, label: int) -> Statistic:
+    """A statistic of one label against all others.
+
+    `recall` is the true positive rate, `specificity` the true negative rate. F1 is the harmonic
+    mean of precision and recall (van Rijsbergen 1979, "Information Retrieval", chapter 7), and no
+    share of items: its interval needs MIN_FOR_F1 items with the label.
+
+    >>> C = np.array([[20.0, 5], [10, 15]])
+    >>> [round(float(of_label(name, 1).formula(C)), 3) for name in ("precision", "recall", "f1")]
+    [0.75, 0.6, 0.667]
+    """
+    numerator, denominator, reason = _CELLS_OF_LABEL[name]
+
+    def cells(C: FloatArray) -> FloatArray:
+        hits, row, column = C[..., label, label], C[..., label, :], C[..., :, label]
+        missed, false = row.sum(axis=-1) - hits, column.sum(axis=-1) - hits
+        return np.stack([hits, missed, false, all_items(C) - hits - missed - false], axis=-1)
+
+    def items(C: FloatArray) -> FloatArray:
+        return np.asarray(cells(C) @ denominator)
 
     def undefined(C: FloatArray) -> str:
         if not C.any():
             return NO_ITEM
-        return "" if C[label].any() else "no item has this label as its reference label"
+        return "" if items(C) else reason
 
-    return Statistic(formula, undefined, SHARE, lambda C: np.asarray(C[..., label, :].sum(axis=-1)))
+    def formula(C: FloatArray) -> FloatArray:
+        return ratio(cells(C) @ numerator, items(C))
+
+    if name == "f1":
+        return Statistic(
+            formula, undefined, SHARE, no_interval=lambda C: _too_rare(C[label].sum(), MIN_FOR_F1)
+        )
+    return Statistic(formula, undefined, SHARE, items)
+
+
+def _correlation_of_labels(C: FloatArray) -> FloatArray:
+    n, row, column = all_items(C), C.sum(axis=-1), C.sum(axis=-2)
+    agreement = n * np.trace(C, axis1=-2, axis2=-1) - (row * column).sum(axis=-1)
+    spread = [n**2 - (margin**2).sum(axis=-1) for margin in (row, column)]
+    return ratio(agreement, np.sqrt(spread[0]) * np.sqrt(spread[1]))
 
 
 def pearson(severities: Sequence[float] | None = None) -> Statistic:
@@ -270,6 +337,9 @@ def _association(formula: Callable[[FloatArray], FloatArray]) -> Statistic:
     return explained(formula, why, OF_CORRELATION)
 
 
+# Matthews' correlation of k labels, the R_K of Gorodkin (2004), "Comparing two K-category
+# assignments by a K-category correlation coefficient".
+MATTHEWS = _association(_correlation_of_labels)
 SPEARMAN = _association(_spearman)
 KENDALL_TAU_B = _association(_kendall_tau_b)
 
@@ -286,14 +356,11 @@ def fill_failures(
     `left_out` keeps -1 and `best` sets the truth. `worst` sets the label farthest from the truth:
     for ordinal labels the farther end of the scale, the lower end where both are as far; for
     nominal labels the most frequent truth other than the item's own, the lower where two are as
-    frequent. Raises ValueError where k < 2, for then no label is wrong.
+    frequent.
 
     >>> fill_failures(np.array([0, 2]), np.array([-1, -1]), "worst", k=3, ordinal=True).tolist()
     [2, 0]
     """
-    if k < 2:
-        raise ValueError("a failure can only be filled where there are two labels or more")
-    check_codes(truth, k, "truth")
     filled = judged.astype(np.int64)
     failed = (judged < 0) & (truth >= 0)
     if policy == "best":

@@ -26,7 +26,6 @@ from judgebench.stats.arrays import (
     MISSING,
     FloatArray,
     IntArray,
-    check_codes,
     distinct_rows,
     first_reason,
     value_counts,
@@ -131,14 +130,11 @@ def median_label(ratings: IntArray, even: Literal["lower", "upper"]) -> NDArray[
     >>> median_label(np.array([[0, 1, 2, 2], [1, -1, -1, 2]]), "upper").tolist()
     [2, 2]
     """
-    units, annotators = ratings.shape
-    if annotators == 0:
-        return np.full(units, MISSING)
-    ordered = np.sort(ratings, axis=1)  # the missing ones come first
-    m = (ratings >= 0).sum(axis=1)
+    counts = value_counts(ratings, int(ratings.max(initial=0)) + 1)
+    m = counts.sum(axis=1)
     rank = (m - 1) // 2 if even == "lower" else m // 2
-    place = np.minimum(annotators - m + rank, annotators - 1)  # where m is 0, any place holds -1
-    return np.take_along_axis(ordered, place[:, None], axis=1)[:, 0].astype(np.int64)
+    below = (counts.cumsum(axis=1) <= rank[:, None]).sum(axis=1)
+    return np.where(m > 0, below, MISSING)
 
 
 def majority_label(ratings: IntArray, k: int, ties: Ties) -> NDArray[np.int64]:
@@ -244,12 +240,11 @@ def dawid_skene(
     [0, 1, 0, 1]
     """
     columns = np.arange(ratings.shape[1]) if annotator_of is None else annotator_of
-    check_codes(ratings, k, "labels")
     annotators = int(columns.max(initial=-1)) + 1
     rated = (ratings >= 0).any(axis=1)
     # A million units are few kinds where annotators are few, and EM only needs the kinds.
-    kinds, kind_of = distinct_rows(_repeats_in_order(ratings[rated], columns))
-    how_many = np.bincount(kind_of, minlength=len(kinds))
+    one_of_each, kind_of = distinct_rows(ratings[rated])
+    kinds, how_many = ratings[rated][one_of_each], np.bincount(kind_of)
     n = _counts(kinds, columns, annotators, k)
     T = label_shares(kinds, k)
     trace: list[float] = []
@@ -308,12 +303,3 @@ def _counts(kinds: IntArray, columns: IntArray, annotators: int, k: int) -> csr_
     cell = columns[column] * k + kinds[unit, column]
     shape = (len(kinds), annotators * k)
     return csr_matrix((np.ones(len(unit)), (unit, cell)), shape=shape)
-
-
-def _repeats_in_order(ratings: IntArray, columns: IntArray) -> IntArray:
-    """The ratings with each annotator's repeats sorted: their order means nothing."""
-    ordered = ratings.copy()
-    for annotator in np.flatnonzero(np.bincount(columns) > 1):
-        mine = columns == annotator
-        ordered[:, mine] = np.sort(ratings[:, mine], axis=1)
-    return ordered

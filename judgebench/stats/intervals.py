@@ -10,6 +10,7 @@ Looks at a study before its end: how much stricter each must be so that errors s
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,6 +81,7 @@ def _bound(at: FloatArray, mass: FloatArray, step: float, spend: float, most: fl
 
 
 EXACT = "exact (Clopper-Pearson)"
+_MOST_ITEMS = 1 << 40  # of a plan: what is searched
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
@@ -88,14 +90,11 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Estimate:
     Clopper and Pearson (1934), in the beta form: the limits are the alpha/2 quantile of
     Beta(x, n - x + 1) and the 1 - alpha/2 quantile of Beta(x + 1, n - x).
     The n trials must be independent. Undefined, with a reason, where n is 0.
-    Raises ValueError unless 0 <= successes <= n.
 
     >>> found = clopper_pearson(8, 10)
     >>> round(found.low, 3), round(found.high, 3)
     (0.444, 0.975)
     """
-    if not 0 <= successes <= n:
-        raise ValueError(f"successes must lie in 0..{n}; found {successes}")
     if n == 0:
         return Estimate(None, method=EXACT, reason="there is no item to count", level=level)
     low, high = exact_limits(successes, n, level)
@@ -115,19 +114,11 @@ def items_for_half_width(p: float, half_width: float, level: float = 0.95) -> in
     if not 0 <= p <= 1 or half_width <= 0:
         raise ValueError(f"needs 0 <= p <= 1 and half_width > 0; found {p} and {half_width}")
 
-    def wide(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         low, high = exact_limits(p * n, n, level)
-        return max(p - low, high - p) > half_width
+        return max(p - low, high - p) <= half_width
 
-    if not wide(1):
-        return 1
-    below, enough = 1, 2
-    while wide(enough):
-        below, enough = enough, 2 * enough
-    while enough - below > 1:  # wide(below) and not wide(enough)
-        middle = (below + enough) // 2
-        below, enough = (middle, enough) if wide(middle) else (below, middle)
-    return enough
+    return 1 + bisect_left(range(1, _MOST_ITEMS), True, key=is_enough)
 
 
 def exact_limits(x: float, n: float, level: float) -> tuple[float, float]:

@@ -19,12 +19,11 @@ import numpy as np
 import scipy  # whose parts load when they are first used
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, distinct_rows
 from judgebench.stats.intervals import (
-    CLUSTERED_EXACT,
     EXACT,
     SMOOTHED_T,
-    clustered_share,
+    exact_share,
     mean_difference,
 )
 
@@ -33,7 +32,6 @@ MIN_CLUSTERS = 5  # with fewer there is no interval, unless items are independen
 FEW_CLUSTERS = 10  # with fewer an interval is a rough one
 MAX_GROUPS = 2000
 NO_WIDTH = 1e-9  # what rounding leaves of an interval whose limits are equal
-_ROUNDING = 1e-9  # what rounding changes in a sum, as a share of its terms
 
 Formula = Callable[[FloatArray], FloatArray]
 Reason = Callable[[FloatArray], str]
@@ -116,12 +114,12 @@ def _of_shares(
     is_share = statistic.bounds == SHARE
     if clusters < MIN_CLUSTERS and not (is_share and clusters == total):
         return Estimate(0.0, reason=too_few(clusters))
-    if not is_share:
-        limits = mean_difference(x[:, None], n[:, None], how_many, level, balanced=False)
-        method = f"{SMOOTHED_T}, over {clusters} clusters"
-    else:
-        limits = clustered_share(x, n, how_many, level)
-        method = EXACT if clusters == total else f"{CLUSTERED_EXACT}, over {clusters} clusters"
+    if is_share:
+        share = exact_share(x, n, how_many[0], level)
+        over = "" if share.method == EXACT else f", over {clusters} clusters"
+        return replace(share, method=share.method + over)
+    limits = mean_difference(x[:, None], n[:, None], how_many, level, balanced=False)
+    method = f"{SMOOTHED_T}, over {clusters} clusters"
     return Estimate(0.0, float(limits.low[0]), float(limits.high[0]), method)
 
 
@@ -196,20 +194,12 @@ class ClusterCounts:
     def __init__(self, counts: FloatArray | IntArray) -> None:
         counts = np.asarray(counts, dtype=np.float64)
         rows = counts.reshape(len(counts), math.prod(counts.shape[1:]))
-        # Equal rows have equal random projections, and to sort those is far faster than np.unique
-        # by rows is. An empty row's is 0.
-        key = rows @ np.random.default_rng(0).random(rows.shape[1])
-        rows, key = rows[key != 0], key[key != 0]
-        keys, how_many = np.unique(key, return_counts=True)
-        one_of_each = np.zeros(len(keys), dtype=np.int64)
-        one_of_each[np.searchsorted(keys, key)] = np.arange(len(rows))
-        kinds, total = rows[one_of_each], rows.sum(axis=0)
-        if (np.abs(how_many @ kinds - total) > _ROUNDING * np.abs(rows).sum(axis=0)).any():
-            kinds, how_many = rows, np.ones(len(rows), dtype=np.int64)  # unlike rows shared a key
-        self.kinds: FloatArray = kinds.reshape(len(kinds), *counts.shape[1:])
-        self.how_many: IntArray = how_many
+        rows = rows[rows.any(axis=1)]
+        one_of_each, kind_of = distinct_rows(rows)
+        self.kinds: FloatArray = rows[one_of_each].reshape(-1, *counts.shape[1:])
+        self.how_many: IntArray = np.bincount(kind_of, minlength=len(one_of_each))
         self.clusters = len(rows)
-        self.total: FloatArray = total.reshape(counts.shape[1:])
+        self.total: FloatArray = rows.sum(axis=0).reshape(counts.shape[1:])
 
 
 def random_groups(clusters: Clusters, max_groups: int = MAX_GROUPS) -> Clusters:

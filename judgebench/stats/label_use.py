@@ -6,7 +6,7 @@ nobody else does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -81,23 +81,14 @@ def uses(ratings: IntArray, clusters: Clusters, k: int) -> list[Use]:
     >>> found[2].own.tolist(), found[2].others.tolist(), found[2].exchanged
     ([0.25, 0.75], [0.75, 0.25], (0, 1))
     """
-    who = max(1, int((ratings >= 0).any(axis=0).sum()))
-    return [
-        _use(own, votes, clusters[rows].occurring(), who)
-        for rows, own, votes in _beside(ratings, k)
-    ]
-
-
-def _beside(
-    ratings: IntArray, k: int
-) -> Iterator[tuple[NDArray[np.int64], IntArray, NDArray[np.int64]]]:
-    """For each annotator the items that another labelled too, their own labels of these, and the
-    others' votes (items, k)."""
-    votes = value_counts(ratings, k)
-    several = votes.sum(axis=1) > 1
-    for own in ratings.T:
-        rows = np.flatnonzero((own >= 0) & several)
-        yield rows, own[rows], votes[rows] - _one_hot(own[rows], k)
+    annotators = max(1, int((ratings >= 0).any(axis=0).sum()))
+    votes, by_annotator = value_counts(ratings, k), []
+    for labels in ratings.T:
+        # The items that another annotator labelled too.
+        rows = np.flatnonzero((labels >= 0) & (votes.sum(axis=1) > 1))
+        others = votes[rows] - _one_hot(labels[rows], k)
+        by_annotator.append(_use(labels[rows], others, clusters[rows].occurring(), annotators))
+    return by_annotator
 
 
 def odd_ones(ratings: IntArray, clusters: Clusters, k: int) -> Odd:

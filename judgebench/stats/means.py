@@ -51,13 +51,9 @@ def sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
 
     Raises ValueError where lengths differ.
     """
-    if len(clusters) != len(x):
-        raise ValueError("x and clusters must have the same length")
     defined = ~np.isnan(x)
-    sums = np.zeros((clusters.n, 2, x.shape[1]))
-    np.add.at(sums[:, 0], clusters.codes, np.where(defined, x, 0.0))
-    np.add.at(sums[:, 1], clusters.codes, defined.astype(np.float64))
-    return sums
+    sums = clusters.sums(*np.where(defined, x, 0.0).T, *defined.T)
+    return sums.reshape(clusters.n, 2, x.shape[1])
 
 
 def means(sums: FloatArray) -> FloatArray:
@@ -114,12 +110,10 @@ def moments_by_cluster(severities: IntArray | FloatArray, clusters: Clusters) ->
     Sums of whole numbers are exact; of others, what hardly varies is taken for constant.
     Raises ValueError where lengths differ.
     """
-    if len(clusters) != len(severities):
-        raise ValueError("severities and clusters must have the same length")
     v = np.column_stack([np.ones(len(severities)), severities])
-    moments = np.zeros((clusters.n, v.shape[1], v.shape[1]))
-    np.add.at(moments, clusters.codes, v[:, :, None] * v[:, None, :])
-    return moments
+    m = v.shape[1]
+    products = (v[:, :, None] * v[:, None, :]).reshape(len(v), m * m)
+    return clusters.sums(*products.T).reshape(clusters.n, m, m)
 
 
 def correlations(moments: FloatArray) -> FloatArray:

@@ -27,7 +27,7 @@ import numpy as np
 import scipy  # whose parts load when they are first used
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, check_codes, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.confusion import all_items, mean_severity_error, overestimated
 from judgebench.stats.jackknife import (
     SHARE,
@@ -222,12 +222,8 @@ def moves_by_cluster(flipped: IntArray, shift: IntArray, clusters: Clusters) -> 
     """Counts (clusters, 5): pairs, flipped, more severe, less severe, summed shift.
 
     Both are (pairs,): `flipped` is 1 where the label differs, else 0; `shift` is the severity
-    after minus that before. Raises ValueError where shapes differ or a code is out of
-    range.
+    after minus that before. Raises ValueError where lengths differ.
     """
-    if not flipped.shape == shift.shape == clusters.codes.shape:
-        raise ValueError("flipped, shift and clusters must have the same shape")
-    check_codes(flipped, 2, "flipped", least=0)
     return clusters.sums(np.ones(len(shift)), flipped, shift > 0, shift < 0, shift)
 
 

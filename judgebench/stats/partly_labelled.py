@@ -9,6 +9,7 @@ its variance is that of a sum over clusters of each item's influence on it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -42,11 +43,6 @@ class Sample:
     clusters: Clusters
     weights: FloatArray | None = None
     strata: IntArray | None = None
-
-    def __post_init__(self) -> None:
-        beside = (self.clusters.codes, self.weights, self.strata)
-        if any(x is not None and x.shape != self.y.shape for x in beside):
-            raise ValueError("labels, clusters, weights and strata must have the same shape")
 
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
@@ -482,19 +478,15 @@ def labels_for_width(sample: Sample, powered: Powered, width: float, asked: Aske
     value = powered.estimate.value or 0.0
     p = min(max(human.value, 1 / (2 * n)), 1 - 1 / (2 * n)) if asked.is_rate else human.value
 
-    def is_wide(labels: float) -> bool:
+    def is_enough(labels: int) -> bool:
         V = (V_all - V_verdicts) * n / labels + V_verdicts
         found = interval(value, V, p, max(2, round(sample.units * labels / n)), asked)
-        return (found.high or 0.0) - (found.low or 0.0) > width
+        return (found.high or 0.0) - (found.low or 0.0) <= width
 
-    if is_wide(N):
+    if not is_enough(N):
         reason = f"even labels of all {N:,} answers would not be enough: more answers are needed"
         return Estimate(None, n=n, reason=reason, level=asked.level)
-    below, enough = n - 1, N
-    while enough - below > 1:
-        middle = (below + enough) // 2
-        below, enough = (middle, enough) if is_wide(middle) else (below, middle)
-    return Estimate(float(enough - n), n=n, level=asked.level)
+    return Estimate(float(bisect_left(range(n, N), True, key=is_enough)), n=n, level=asked.level)
 
 
 class Unlike(NamedTuple):

@@ -30,10 +30,12 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.jackknife import (
     LEVEL,
+    SHARE,
     ClusterCounts,
     jackknife_interval,
 )
 
+Flags = NDArray[np.bool_]
 # A float32 model gives the same text a probability that changes by 1e-7 with its batch.
 TIE = 1e-6
 MAX_REFITS = 500
@@ -150,7 +152,6 @@ def rankings(
 
 
 MOST_TUPLES = 400_000
-Flags = NDArray[np.bool_]
 
 
 def count_tuples(groups: IntArray, k: int) -> int:
@@ -325,25 +326,19 @@ def friedman(scores: FloatArray) -> Friedman:
 
     with r_ij the ranks within block i and R_j = sum_i r_ij; p from the chi-square distribution
     with k - 1 degrees of freedom. Friedman (1937); the correction as in Conover (1999), "Practical
-    Nonparametric Statistics", section 5.8. Raises ValueError with fewer than 3 judges
-    or 2 blocks, or where a score is missing.
+    Nonparametric Statistics", section 5.8. It needs 3 judges and 2 blocks.
 
     >>> found = friedman(np.array([[3.0, 2, 1], [3, 1, 2], [3, 2, 1]]))
     >>> found.average_ranks.round(2).tolist(), round(found.p, 3)
     ([1.0, 2.33, 2.67], 0.097)
     """
-    n, k = scores.shape
-    if k < 3 or n < 2:
-        raise ValueError(f"needs 3 judges and 2 blocks or more; found {k} and {n}")
-    if np.isnan(scores).any():
-        raise ValueError("a score is missing: leave its block out")
     from scipy.stats import friedmanchisquare  # which takes a second to import
 
     average = mid_ranks(scores).mean(axis=0)
     if not np.ptp(scores, axis=1).any():
-        return Friedman(average, None, None, n)
+        return Friedman(average, None, None, len(scores))
     chi_square, p = friedmanchisquare(*scores.T)
-    return Friedman(average, float(chi_square), float(p), n)
+    return Friedman(average, float(chi_square), float(p), len(scores))
 
 
 def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
@@ -400,6 +395,50 @@ def item_ranks(x: FloatArray | IntArray) -> FloatArray:
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(x, nan_policy="omit") - ((~np.isnan(x)).sum() + 1) / 2)
+
+
+NO_SCORED_ITEM = "no item has both a reference label and a score"
+ONE_CLASS = "all items have this reference label, or none has it: there is no pair to put in order"
+
+
+def roc_auc(
+    score: FloatArray, positive: Flags, clusters: Clusters, level: float = LEVEL
+) -> Estimate:
+    """The area under the ROC curve: the share of pairs of a positive and a negative item of which
+    the positive one has the higher `score`, level ones counted half.
+
+    `score` (items,) is NaN where there is none. Mann and Whitney (1947); Hanley and McNeil (1982),
+    "The meaning and use of the area under a receiver operating characteristic (ROC) curve". The
+    interval is that of `jackknife_interval` over clusters, all of whose pairs are left out.
+
+    >>> score, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.arange(4) > 1
+    >>> roc_auc(score, positive, Clusters(np.arange(4), 4)).value
+    0.75
+    """
+    known = ~np.isnan(score)
+    x, y, groups = score[known], positive[known].astype(np.int64), clusters[known].occurring()
+    n, P = len(x), int(y.sum())
+    if P in (0, n):
+        estimate = Estimate(None, reason=ONE_CLASS if n else NO_SCORED_ITEM)
+    else:
+        # Of each positive item the negative ones below it, in all and in its own cluster.
+        beaten = _below(x, np.zeros_like(y)) - _below(x, y)
+        inside = _below(x, groups.codes) - _below(x, 2 * groups.codes + y)
+        in_order = np.where(y, beaten, P - beaten)  # pairs in the right order, of either kind
+        p, m, pairs, twice = groups.sums(y, 1 - y, in_order, y * inside).T
+        U = float(y @ beaten)
+        left_out = ratio(U - pairs + twice, (P - p) * (n - P - m))
+        each = np.ones(groups.n, dtype=np.int64)
+        estimate = jackknife_interval(U / (P * (n - P)), left_out, each, level, SHARE)
+    return replace(estimate, n=n, n_missing=len(score) - n, level=level)
+
+
+def _below(x: FloatArray, group: IntArray) -> FloatArray:
+    """The number of items of the same group with a lower x (items,), level ones counted half."""
+    _, place = np.unique(x, return_inverse=True)
+    _, cell, counts = np.unique(group * len(x) + place, return_inverse=True, return_counts=True)
+    size = np.bincount(group)
+    return np.asarray((counts.cumsum() - counts / 2)[cell] - (size.cumsum() - size)[group])
 
 
 def levels(scores: FloatArray) -> FloatArray:

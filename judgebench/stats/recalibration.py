@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judgebench.stats.arrays import FloatArray, IntArray, check_codes
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.ranks import item_ranks, pearson
 
 
@@ -43,12 +43,11 @@ def best_cuts(score: FloatArray, label: IntArray, k: int) -> FloatArray:
     have the label of i, and m the labels that occur. As it is a sum over items, dynamic programming
     over the sorted scores finds the largest exactly. A cut lies half-way between two scores. Of
     cuts that are as good, the higher, so the less severe label; a label that does not occur is
-    never given. Raises ValueError for a label outside.
+    never given.
 
     >>> best_cuts(np.array([0.1, 0.2, 0.6, 0.9]), np.array([0, 0, 1, 1]), 2).round(2).tolist()
     [0.4]
     """
-    check_codes(label, k, "label", least=0)
     values, place = np.unique(score, return_inverse=True)
     labels, code, counts = np.unique(label, return_inverse=True, return_counts=True)
     m = len(labels)
@@ -89,14 +88,12 @@ def rising(score: FloatArray, label: IntArray, k: int) -> Rising:
     It rises with the score, and falls with j, because isotonic regression keeps the order of what
     it is fitted to; so no probability is negative. It is then drawn to the shares of the labels
     (each counted once more than it occurs) with the weight of k items: few show no 0 and no 1.
-    Raises ValueError for a label outside.
 
     >>> rising(np.array([1.0, 2, 3, 4]), np.array([0, 1, 0, 1]), 2).at(np.array([2.5])).tolist()
     [[0.5, 0.5]]
     """
     from scipy.optimize import isotonic_regression
 
-    check_codes(label, k, "label", least=0)
     values, place, counts = np.unique(score, return_inverse=True, return_counts=True)
     n, shares = len(label), (np.bincount(label, minlength=k) + 1) / (len(label) + k)
     rows = []

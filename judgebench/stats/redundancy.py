@@ -104,12 +104,11 @@ def redundancy(
 def _sums(x: FloatArray, clusters: Clusters) -> FloatArray:
     """For each pair of columns over the items that have both (clusters, 4, m, m): how many, the sum
     and the sum of squares of the first, the sum of products."""
-    there = ~np.isnan(x)
+    there, m = ~np.isnan(x), x.shape[1]
     x = np.where(there, x, 0)
-    found = np.zeros((clusters.n, 4, x.shape[1], x.shape[1]))
-    for part, (a, b) in enumerate([(there, there), (x, there), (x * x, there), (x, x)]):
-        np.add.at(found[:, part], clusters.codes, a[:, :, None] * b[:, None, :])
-    return found
+    parts = ((there, there), (x, there), (x * x, there), (x, x))
+    products = np.concatenate([a[:, :, None] * b[:, None, :] for a, b in parts], axis=1)
+    return clusters.sums(*products.reshape(len(x), -1).T).reshape(clusters.n, 4, m, m)
 
 
 def _correlations(sums: FloatArray) -> FloatArray:
@@ -148,7 +147,7 @@ def twins(scores: FloatArray) -> list[Twins]:
 
     >>> bits = np.array([1.302, 1.43, 0.911, 1.795, 0.346, 1.112])
     >>> [found.formula for found in twins(np.stack([bits, (2**bits).round(3)], axis=1))]
-    ['y = 2^x']
+    ['log y is linear in x']
     """
     found: list[Twins] = []
     for i, j in combinations(range(scores.shape[1]), 2):
@@ -179,13 +178,11 @@ def _formula(x: FloatArray, y: FloatArray) -> str:
         slack = np.abs(b) * du + dv  # twice what rounding explains, since the fit is off as well
         if np.ptp(v) <= _WIDE * slack.max():
             continue
-        power = math.log(2) if log_y else 1 / math.log(2)
-        if log_y != log_x and (np.abs(v - power * u) <= slack).all():
-            return "y = 2^x" if log_y else "x = 2^y"
         b, a = np.polyfit(u, v, 1, w=1 / slack)
         off = float((np.abs(v - a - b * u) / slack).max())
         if off <= 1:
-            fits.append((off, _told(a, b, log_y, log_x, float(slack.max()))))
+            left, right = "log y" if log_y else "y", "log x" if log_x else "x"
+            fits.append((off, f"{left} is linear in {right}"))
     if fits:
         return min(fits)[1]
     if min(values) < _MONOTONE or 2 * min(values) < max(values):
@@ -203,10 +200,3 @@ def _unit(x: FloatArray) -> float:
         if np.allclose(x, np.round(x, decimals), rtol=0, atol=_ROUNDING * 10**-decimals):
             return float(10**-decimals)
     return float(np.abs(x).max() * _UNROUNDED)
-
-
-def _told(a: float, b: float, log_y: bool, log_x: bool, slack: float) -> str:
-    times = "" if abs(abs(b) - 1) < slack else f"{abs(b):.4g} "
-    sign = "- " if b < 0 else ""
-    rest = f"{a:.4g} {'-' if b < 0 else '+'} " if abs(a) >= slack else sign
-    return f"{'log y' if log_y else 'y'} = {rest}{times}{'log x' if log_x else 'x'}"

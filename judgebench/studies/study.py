@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,9 @@ from judgebench.studies.answers import (
 from judgebench.studies.drawn import Drawn, drawn_of
 from judgebench.studies.truth import Labels, Ratings, TruthConfig, ratings_by_metric, settle
 from judgebench.studies.verdicts import CodedVerdicts, coded, status_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 _FIRST_NAMED = (
@@ -251,14 +255,26 @@ class Humans:
 
         Computed once per annotator: a truth model is slow, and ceiling and decisions both need it.
         """
-        others = tuple(m for m in (self.makers if makers is None else makers) if m != annotator)
+        every = tuple(self.makers if makers is None else makers)
+        others = tuple(maker for maker in every if maker != annotator)
         model = self.config.rule == "dawid_skene"
         left_out = {} if ties or model else {"ties": "none"}
         config = self.config.model_copy(update=left_out)
 
+        def settled(names: Sequence[str], rows: Any) -> IntArray:
+            columns = [self.ratings.annotators.index(name) for name in names]
+            values = self.ratings.values[rows][:, columns]
+            return settle(values, self.metric, config).astype(values.dtype)
+
         def truth() -> IntArray:
-            found = settle(self.ratings.of(others).values, self.metric, config)
-            return found.astype(self.ratings.values.dtype)
+            if model or len(others) == len(every):
+                return settled(others, slice(None))
+            # Only the items that the annotator labelled can have another truth without them.
+            rows = self.ratings.of([annotator]).values[:, 0] >= 0
+            found = self._once(("all", every, config.ties), lambda: settled(every, slice(None)))
+            found = found.copy()
+            found[rows] = settled(others, rows)
+            return found
 
         return self._once(("without", others, config.ties), truth)
 
@@ -390,6 +406,19 @@ class Study:
         controls."""
         asked = [self.asked(judge) for judge in self.real_judges]
         return int(np.any(asked, axis=0).sum()) if asked else len(self.answers)
+
+    def items(self) -> pd.DataFrame:
+        """One row for each item and metric: item_id, question, system, every column that was kept,
+        metric, `reference`, the label of each annotator (`annotator NAME`), and the label of each
+        judge with how its verdict ended (`judge NAME`, `status NAME`). What is missing is empty.
+
+        >>> import judgebench as jb
+        >>> items = jb.open_run("runs/small").items()
+        >>> items.columns.to_list()[:5]
+        ['item_id', 'question', 'system', 'metric', 'reference']
+        """
+        frame: pd.DataFrame = import_module("judgebench.studies.item_table").item_frame(self)
+        return frame
 
     def only(self, rows: IntArray) -> Study:
         """The same study of the answers at these rows alone, in their order. The truth is not made

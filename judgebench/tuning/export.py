@@ -148,7 +148,7 @@ def _table(content: Mapping[str, Any], metric: str, title: str) -> Iterator[str]
     yield "\n"
 
 
-_SHOWN = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
+_SHOWN = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 
 
 def write_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool = False) -> None:

@@ -81,7 +81,7 @@ def labels_of(row: Row) -> int:
 
 SIDES = ("baseline", "learnt", "difference")
 WAYS = ("learnt", "otherwise", "difference")
-STATED = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
+STATED = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 
 
 def measure_tuning(study: Study) -> Tuned | None:

@@ -15,28 +15,23 @@ def test_missing_truth_abstentions_and_blanks_are_counted() -> None:
     *notes, few = found.notes
     assert notes == [
         "Harm: 4 of 6 answers have no reference label.",
-        "Harm: 4 human labels are abstentions.",
-        "Blank human cells, taken as no label: Harm 2.",
+        "Harm: 4 human labels of abstention.",
+        "Harm: 2 blank cells, taken as no label.",
     ]
     assert few.startswith("Few questions: 5 groups of answers with labels.")
-    assert (found.n_answers, found.n_labels) == (6, 8)
+    assert (found.n_answers, found.study.n_labels) == (6, 8)
 
 
 def test_tied_nominal_labels_are_undecided_and_counted() -> None:
     humans = {"ann": "aab.", "bob": "abc."}
     found = aligned(humans, measured=metric("nominal"))
-    assert found.notes[0] == (
-        "Harm: 3 of 4 answers have no reference label, 2 of them because their labels are tied."
-    )
+    assert found.notes[0] == "Harm: 3 of 4 answers have no reference label."
     stated = aligned(humans, measured=metric("nominal"), ties="upper")
     assert stated.notes[0] == "Harm: 1 of 4 answers have no reference label."
 
 
 def test_partial_overlap_says_which_items_the_terms_of_agreement_rest_on() -> None:
     found = aligned({"ann": "aabbaaabc...", "bob": "abbbaacb.aa."})
-    assert any(
-        note.endswith("chance from all items with a label: Harm 8 and 11.") for note in found.notes
-    )
     for statistic in ("ac", "fleiss"):
         estimate = agreed(found, statistic)
         assert (estimate.n, estimate.n_missing) == (8, 4)
@@ -66,11 +61,14 @@ def test_who_uses_labels_as_nobody_else_does_is_named() -> None:
     flipped = truth.translate(str.maketrans("ab", "ba"))
     strict = "bbab" * 30
     (note,) = [n for n in aligned({"ann": truth, "bob": truth, "cem": flipped}).notes if "cem" in n]
-    assert note.startswith("Harm: cem seems to have exchanged 'a' and 'b': they agree with")
+    assert note.startswith(
+        "Harm: cem gave 'a' on 25 % and the others on 75 % of the same 120 items, and"
+    )
+    assert "seems to have exchanged 'a' and 'b'. Ask how cem" in note
     (note,) = [n for n in aligned({"ann": truth, "bob": truth, "cem": strict}).notes if "cem" in n]
-    assert "'a' on 25 %, by the others on 75 %" in note
-    (note,) = [n for n in aligned({"ann": truth, "cem": flipped}).notes if "cem" in n]
-    assert "('a': ann 75 %, cem 25 %)" in note
+    assert "exchanged" not in note
+    both = [n for n in aligned({"ann": truth, "cem": flipped}).notes if "gave" in n]
+    assert [note.split()[1] for note in both] == ["ann", "cem"]  # nothing shows who is odd
 
 
 def test_labels_of_each_annotator_are_counted() -> None:
@@ -112,12 +110,11 @@ def test_where_nothing_is_missing_nothing_is_told() -> None:
 
 def test_a_judge_that_says_one_thing_only_is_named() -> None:
     found = aligned({"ann": "abca"}, {"m": "aaaa", "k": "ab.a"}, controls={"fixed": "aaaa"})
-    assert found.collapsed == (
-        "m gives nearly one label throughout: 'a' on 4 of 4 items of Harm, by the humans on 2 "
-        "(balanced accuracy 0.33, of a constant 0.33).",
+    assert found.part.urgent == (
+        "m gives nearly one label throughout: 'a' on 4 of 4 items of Harm, by the humans on 2.",
     )
-    assert caveats([found.part])[0] == found.collapsed[0]
-    assert found.collapsed[0] in " ".join(str(found).split())
+    assert caveats([found.part])[0] == found.part.urgent[0]
+    assert found.part.urgent[0] in " ".join(str(found).split())
 
 
 # 221 of 233 verdicts are one label, of which the humans gave 97.
@@ -133,7 +130,7 @@ def test_a_judge_that_says_one_thing_only_is_named() -> None:
 )
 def test_nearly_one_label_is_named_where_humans_differ(human: str, judge: str, told: bool) -> None:
     found = aligned({"ann": human}, {"m": judge})
-    assert bool(found.collapsed) == told
+    assert bool(found.part.urgent) == told
 
 
 def test_the_constant_control_follows_the_truth_and_says_what_it_says() -> None:

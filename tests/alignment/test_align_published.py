@@ -61,7 +61,7 @@ def test_alpha_of_the_crowd(shared_data: Path, tmp_path: Path, kind: str, alpha:
     estimate = agreed(found, "alpha", of="query_risk")
     assert estimate.value == pytest.approx(alpha, abs=0.0005)
     assert (estimate.n, estimate.n_missing) == (861, 0)
-    assert len(found.annotators) == 12
+    assert len(found.study.makers) == 12
     expert = ceiling(found, "accuracy", "expert", of="query_risk")  # nominal ties are no truth
     assert (expert.n, expert.n_missing) == ((861, 0) if kind == "ordinal" else (803, 58))
 

@@ -52,7 +52,18 @@ def said(judge: str, row: str, **more) -> list[Verdict]:
 
 
 def same(one: Alignment, two: Alignment) -> bool:
-    return one.results == two.results
+    results = [[row for row in a.results if row.analysis != "usage"] for a in (one, two)]
+    return results[0] == results[1]
+
+
+def statuses(found: Alignment) -> dict[str, float]:
+    """How many verdicts of the judge m ended how."""
+    rows = found.results.select("verdicts", judge="m")
+    return {row.statistic: row.estimate.value for row in rows}
+
+
+def n_verdicts(found: Alignment) -> float:
+    return sum(statuses(found).values())
 
 
 def test_the_shipped_weights_are_reported_to_be_weak_however_they_are_run(tmp_path: Path) -> None:
@@ -70,10 +81,10 @@ def test_a_run_is_scored_as_its_parts_would_be(tmp_path: Path) -> None:
     expected = aligned(HUMAN, {"m": "aab.cc"}, controls={"random": "abcabc"}, ties="lower")
     assert same(found, expected)
     assert found.notes == ("Reading the data: 3 × blank_label.", *expected.notes)
-    assert [(j.name, j.kind, j.n, j.about) for j in found.judges] == [
-        ("m", "judge", 6, {"judge": "m"}), ("random", "control", 6, {"judge": "random"}),
+    assert [(judge.name, judge.kind, judge.about) for judge in found.study.judges] == [
+        ("m", "judge", {"judge": "m"}), ("random", "control", {"judge": "random"}),
     ]  # fmt: skip
-    assert found.judges[0].statuses == {"ok": 5, "unparsed": 1}
+    assert statuses(found) == {"ok": 5, "unparsed": 1}
     assert found.name == "case"
     assert same(found, align_run(folder, TruthConfig(ties="lower")))
 
@@ -91,10 +102,10 @@ def test_the_last_attempt_is_the_verdict_and_every_attempt_was_paid_for(tmp_path
     second = said("m", "aabbca", usage=Usage(1, 20, None), cost=0.2, attempt=1)
     found = align_run(written(tmp_path, {"m": first + second}))
     assert score(found, "accuracy").n == 6
-    (judge,) = found.judges
-    assert (judge.n, judge.statuses) == (6, {"ok": 6})
-    assert judge.usage == Usage(12, 180, 6)
-    assert judge.cost == pytest.approx(1.8)
+    assert statuses(found) == {"ok": 6}
+    usage = {row.statistic: row.estimate.value for row in found.results.select("usage")}
+    assert usage.pop("cost") == pytest.approx(1.8)
+    assert usage == {"calls": 12, "prompt_tokens": 180, "completion_tokens": 6}
 
 
 def test_verdicts_of_other_settings_or_on_older_texts_are_left_out(tmp_path: Path) -> None:
@@ -103,7 +114,7 @@ def test_verdicts_of_other_settings_or_on_older_texts_are_left_out(tmp_path: Pat
     items = answers(6)
     items[0] = Answer("i0", "a new text", group="g0")
     found = align_run(written(tmp_path, {"m": good + old}, items))
-    assert found.judges[0].n == 5  # nothing was said of the new text
+    assert n_verdicts(found) == 5  # nothing was said of the new text
     accuracy = score(found, "accuracy")
     assert (accuracy.n, accuracy.n_missing) == (5, 0)
     again = replace(good[0], content_hash=items[0].content_hash)
@@ -113,7 +124,7 @@ def test_verdicts_of_other_settings_or_on_older_texts_are_left_out(tmp_path: Pat
 
 def test_a_judge_that_was_not_reached_yet_has_no_numbers(tmp_path: Path) -> None:
     found = align_run(written(tmp_path, {"m": []}))
-    assert (score(found, "accuracy").value, found.judges[0].n) == (None, 0)
+    assert (score(found, "accuracy").value, n_verdicts(found)) == (None, 0)
     assert found.gaps == ("m: 0 of 6 asked; its numbers are of these.",)
 
 
@@ -121,7 +132,7 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
     folder = written(tmp_path, {"m": said("m", "aabbcc")})
     path = folder.verdict_path("m")
     path.write_bytes(path.read_bytes()[:-9])
-    assert align_run(folder).judges[0].n == 5
+    assert n_verdicts(align_run(folder)) == 5
 
 
 @pytest.mark.parametrize(
@@ -147,7 +158,7 @@ def test_a_damaged_folder_is_a_setup_error(tmp_path: Path, name: str, content) -
     else:
         path.write_text(content)
     if (name, content) == ("verdicts-m.jsonl", None):  # the judge was never asked
-        assert align_run(folder).judges[0].n == 0
+        assert n_verdicts(align_run(folder)) == 0
         return
     with pytest.raises(SetupError):
         align_run(folder)

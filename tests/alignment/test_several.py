@@ -175,7 +175,7 @@ def test_a_set_is_read_again_from_a_text():
 
 
 def test_verdicts_are_listed_with_all_their_labels(study):
-    head, *rows = jb.align(study).files["verdicts.csv"]()
+    head, *rows = jb.align(study).part.files["verdicts.csv"]()
     of = {(row[head.index("item_id")], row[head.index("judge")]): row for row in rows}
     assert of["i2", "both"][head.index("tone")] == "curt | rude"
     assert of["i2", "first"][head.index("tone")] == "curt"

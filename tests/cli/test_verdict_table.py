@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.alignment.alignment import verdict_rows
 from judgebench.runs.folder import RunFolder
+from judgebench.studies.item_table import verdict_rows
 
 RUBRIC = (
     "name: tone\nversion: '1'\ninstructions: Judge.\nmetrics:\n"
@@ -79,13 +79,17 @@ def test_it_is_the_same_after_a_resume_and_with_labels(call) -> None:  # type: i
     study = jb.open_run("parts")  # no file of the run was changed by it
     assert jb.report(study, "paper")["verdicts.csv"].read_bytes() == whole
     labelled = jb.run("labelled.yaml", "labelled")
-    assert list(verdict_rows(labelled)) == list(verdict_rows(study))
+    of_labelled = [row[:9] for row in verdict_rows(labelled)]
+    assert of_labelled == [tuple(row) for row in verdict_rows(study)]
     assert jb.align(labelled).part.files.keys() == {"verdicts.csv"}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_it_can_be_read_as_verdicts() -> None:
-    written = jb.report(jb.run("plain.yaml", "run"), "paper")
+    written = jb.report(jb.run("labelled.yaml", "run"), "paper")
+    with written["verdicts.csv"].open(encoding="utf-8-sig", newline="") as file:
+        row = next(csv.DictReader(file))
+    assert row["human: reference tone"] == row["human: annotator Ann tone"] == "Kind"
     study = jb.study("labels.csv", written["verdicts.csv"], rubric="rubric.yaml")
     judges = {judge.name: judge for judge in study.judges}
     assert judges["m"].verdicts["i4"].labels == {"tone": "Rude", "help": "No"}

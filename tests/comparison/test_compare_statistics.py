@@ -41,7 +41,7 @@ def test_a_difference_is_that_of_what_two_alignments_measure(statistic: str) -> 
 
 
 @pytest.mark.parametrize("failures", ["worst", "best"])
-@pytest.mark.parametrize("statistic", ["accuracy", "kappa", "absolute_severity_error"])
+@pytest.mark.parametrize("statistic", ["accuracy", "kappa", "mae"])
 def test_failures_counted_in_are_counted_as_in_an_alignment(statistic: str, failures: str) -> None:
     a, b = f"..{A[2:]}", f"{B[:50]}....{B[54:]}"
     apart = [score(aligned(HUMANS, {"m": row}), statistic, failures=failures) for row in (a, b)]

@@ -26,7 +26,7 @@ Shown = Mapping[str, tuple[Texts, Texts]]
 @pytest.fixture(scope="module")
 def shown() -> Shown:
     """By item the texts that are shown and those that are folded."""
-    make = shown_study().items
+    make = shown_study().part.items
     assert make
     items = make()
     return dict(zip(items.ids, items.texts, strict=True))
@@ -67,7 +67,7 @@ def test_a_criterion_is_shown_with_its_points_and_tags(shown: Shown) -> None:
 
 
 def test_a_metric_is_marked_where_it_is_not_about_an_item() -> None:
-    make = shown_study().items
+    make = shown_study().part.items
     assert make
     items = make()
     about = {
@@ -194,7 +194,7 @@ def test_what_a_metric_is_not_about_is_not_missing() -> None:
         row.metric: (row.estimate.n, row.estimate.n_missing)
         for row in found.results.select("agreement", "all_agree", who="all")
     }
-    assert missing == {"preference": (1, 0), "quality": (3, 0), "met": (1, 0), "all": (5, 0)}
+    assert missing == {"preference": (1, 0), "quality": (3, 0), "met": (1, 0)}
     assert not [note for note in found.notes if "have no reference label" in note]
 
 

@@ -98,8 +98,8 @@ def test_items_are_filtered_by_metric_judge_annotator_label_and_text(
         return found
 
     found = browse_page(path, tmp_path, visit)
-    assert realistic.items
-    items = realistic.items()
+    assert realistic.part.items
+    items = realistic.part.items()
     said = next(one for one in items.said if one.title == metric.title)
     signs = list(zip(said.reference, said.judges[judge], *said.annotators.values(), strict=True))
     known = [(reference, label) for reference, label, *_ in signs if reference >= "0"]

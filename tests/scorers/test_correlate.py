@@ -58,7 +58,7 @@ def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) 
     said = joined(out)
     assert "With 9 systems, |r| below .67 shows nothing." in said
     assert "of 3 columns with p < .05, where chance alone gives 0.15" in said
-    assert "perplexity is a function of bits (y = 2^x, y being perplexity)" in said
+    assert "perplexity is a function of bits (log y is linear in x, y being perplexity)" in said
     assert (tmp_path / "r" / "report.html").is_file()
 
 
@@ -422,6 +422,6 @@ def test_perplexities_of_a_benchmark_are_one_number_in_three_units(tables: pd.Da
         benchmark = names[one.first].partition(": ")[0]
         assert names[one.first] == f"{benchmark}: bits per byte"
         if names[one.second] == f"{benchmark}: byte perplexity":
-            assert one.formula == "y = 2^x"
+            assert one.formula == "log y is linear in x"
         else:
             assert names[one.second] == f"{benchmark}: word perplexity"

@@ -258,12 +258,12 @@ def test_scorers_without_human_labels(tmp_path: Path) -> None:
 def test_a_function_of_another_is_named_and_no_agreement(ran: Ran) -> None:
     _, found, columns = ran
     (row,) = found.results.select("function")
-    assert (row.judge, row["who"], row["formula"]) == ("twin", "good", "y = 2^x")
+    assert (row.judge, row["who"], row["formula"]) == ("twin", "good", "log y is linear in x")
     assert found.results.select("family")[0].estimate.reason
     said = next(b for b in found.part.blocks if b.heading == "Which scorers say the same?").text
     assert said == (
-        "twin is a function of good (y = 2^x, y being twin): the two say the same, and that they "
-        "agree counts for nothing.",
+        "twin is a function of good (log y is linear in x, y being twin): the two say the same, "
+        "and that they agree counts for nothing.",
         "Beside functions of one another, no two scorers say the same.",
     )
     r = found.results.find("spearman", "redundancy", judge="good", who="noise").value

@@ -22,7 +22,6 @@ from judgebench.stats.calibration_error import (
     annotator_against_others,
     base_rates,
     bins_for,
-    bins_in_words,
     brier_skill,
     calibration_curve,
     cells_by_cluster,
@@ -30,7 +29,6 @@ from judgebench.stats.calibration_error import (
     debiased_gap,
     equal_mass_bins,
     expected_calibration_error,
-    hold_back,
     judge_against_others,
     one_hot,
     squared_distance,
@@ -224,9 +222,8 @@ def by_loop(n_uc: np.ndarray, p: np.ndarray | None) -> list[float]:
 @given(n_uc=counts, p=arrays(np.float64, (6, K), elements=st.floats(0.01, 1)))
 def test_every_annotator_in_turn_is_held_against_the_others(n_uc, p) -> None:
     p /= p.sum(axis=1, keepdims=True)
-    held = hold_back(n_uc)
-    np.testing.assert_allclose(annotator_against_others(held), by_loop(n_uc, None))
-    np.testing.assert_allclose(judge_against_others(p, held), by_loop(n_uc, p))
+    np.testing.assert_allclose(annotator_against_others(n_uc), by_loop(n_uc, None), atol=1e-12)
+    np.testing.assert_allclose(judge_against_others(p, n_uc), by_loop(n_uc, p), atol=1e-12)
 
 
 def test_base_rates_weigh_every_item_the_same() -> None:
@@ -254,7 +251,6 @@ def test_bins_rise_with_the_value_and_ties_share_one(x, bins) -> None:
 def test_few_items_make_few_bins() -> None:
     assert [bins_for(n) for n in (0, 1, 2 * LEAST_IN_BIN - 1, 2 * LEAST_IN_BIN)] == [1, 1, 1, 2]
     assert bins_for(10**6) == MOST_BINS
-    assert (bins_in_words(1), bins_in_words(3)) == ("1 bin of equal mass", "3 bins of equal mass")
 
 
 def grouped() -> np.ndarray:

@@ -16,15 +16,17 @@ from judgebench.stats.confusion import (
     BALANCED_ACCURACY,
     KENDALL_TAU_B,
     MACRO_F1,
+    MATTHEWS,
     SPEARMAN,
     cohen_kappa,
     confusion_by_cluster,
     fill_failures,
+    limit_of_agreement,
     mean_absolute_severity_error,
     mean_severity_error,
+    of_label,
     overestimated,
     pearson,
-    recall,
 )
 
 K = 4
@@ -79,13 +81,19 @@ def test_formulas_are_vectorised_and_undefined_agrees_with_nan(C) -> None:
     for statistic in (
         ACCURACY,
         MACRO_F1,
+        MATTHEWS,
         BALANCED_ACCURACY,
         cohen_kappa(),
         cohen_kappa("linear", [0, 0, 1, 5]),
         mean_severity_error(range(K)),
         mean_absolute_severity_error(range(K)),
+        limit_of_agreement(range(K), 1),
         overestimated(),
-        recall(1),
+        of_label("recall", 1),
+        of_label("precision", 1),
+        of_label("f1", 1),
+        of_label("specificity", 1),
+        MATTHEWS,
         pearson([0.0, 0.1, 2.5, 7.0]),
         SPEARMAN,
         KENDALL_TAU_B,
@@ -110,13 +118,29 @@ def test_a_label_only_the_judge_uses_counts_against_f1_and_one_nobody_uses_does_
         (cohen_kappa(), np.zeros((2, 2)), "no item has both"),
         (cohen_kappa(), np.diag([5.0, 0]), r"one label only \(the same\)"),
         (cohen_kappa("linear", [1, 1]), np.ones((2, 2)), "the same severity"),
-        (recall(1), np.diag([5.0, 0]), "no item has this label as its reference label"),
-        (recall(1), np.zeros((2, 2)), "no item has both"),
+        (of_label("recall", 1), np.diag([5.0, 0]), "no item has this label as its reference label"),
+        (of_label("recall", 1), np.zeros((2, 2)), "no item has both"),
     ],
 )
 def test_undefined_says_why(statistic, C, reason: str) -> None:
     assert np.isnan(statistic.formula(C))
     assert re.search(reason, statistic.undefined(C))
+
+
+# Bland and Altman (1986), Table 1: peak expiratory flow (l/min) of 17 people by a large and by a
+# mini Wright meter; their differences have the mean -2.1 and the standard deviation 38.8.
+LARGE = (494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427)
+MINI = (512, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451)
+
+
+def test_limits_of_agreement_are_as_published() -> None:
+    values = np.unique([LARGE, MINI])
+    truth, judged = (np.searchsorted(values, column) for column in (MINI, LARGE))
+    clusters = Clusters(np.arange(17), 17)
+    C = confusion_by_cluster(truth, judged, clusters, len(values)).sum(axis=0)
+    lower, upper = (float(limit_of_agreement(values, sign).formula(C)) for sign in (-1, 1))
+    assert (lower + upper) / 2 == pytest.approx(-2.1, abs=0.05)
+    assert (upper - lower) / 2 / 1.96 == pytest.approx(38.8, abs=0.05)
 
 
 def test_a_constant_judge_on_varied_truth_has_kappa_zero() -> None:

@@ -13,7 +13,7 @@ from judgebench.stats.confusion import (
     SPEARMAN,
     cohen_kappa,
     confusion_by_cluster,
-    recall,
+    of_label,
 )
 from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.intervals import clopper_pearson, clustered_share, mean_difference
@@ -122,7 +122,7 @@ def test_a_share_of_clusters_has_the_interval_of_effective_items() -> None:
     counts = confusion_by_cluster(truth, judged, Clusters(codes, 23), 3)
     severe = truth == 2
     x, n = (np.bincount(codes, kept, 23) for kept in (severe & (judged == 2), severe))
-    estimate = clustered_estimate(counts, recall(2), n=int(severe.sum()))
+    estimate = clustered_estimate(counts, of_label("recall", 2), n=int(severe.sum()))
     expected = clustered_share(x, n, np.ones((1, 23)), 0.95)
     assert estimate.value == pytest.approx(x.sum() / n.sum())
     assert (estimate.low, estimate.high) == pytest.approx((expected.low[0], expected.high[0]))
@@ -219,7 +219,7 @@ def test_order_and_empty_clusters_do_not_matter(counts, random) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(counts_of_clusters, st.sampled_from([ACCURACY, cohen_kappa(), recall(2)]))
+@given(counts_of_clusters, st.sampled_from([ACCURACY, cohen_kappa(), of_label("recall", 2)]))
 def test_every_estimate_has_a_value_and_interval_or_says_why_not(counts, statistic) -> None:
     estimate = clustered_estimate(counts, statistic, n=9, n_missing=2)
     assert (estimate.n, estimate.n_missing) == (9, 2)

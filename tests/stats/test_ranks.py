@@ -13,9 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
+from sklearn.metrics import roc_auc_score
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.jackknife import ClusterCounts
+from judgebench.stats.jackknife import SHARE, ClusterCounts, jackknife_interval
 from judgebench.stats.ranks import (
     JUMPS,
     NO_STRENGTHS,
@@ -32,6 +33,7 @@ from judgebench.stats.ranks import (
     rankings,
     right,
     right_by_chance,
+    roc_auc,
     signs,
     spearman,
     tau_b,
@@ -310,3 +312,27 @@ def test_the_grades_of_liveqa(shared_data: Path) -> None:
     for k, strict in {2: 1283, 3: 2401}.items():
         order = signs(grade[tuples_within(groups, k)])
         assert (order != 0).all(axis=1).sum() == strict
+
+
+def test_intervals_of_areas_leave_out_whole_clusters() -> None:
+    rng = np.random.default_rng(0)
+    score, positive = rng.integers(0, 6, 60).astype(float), rng.random(60) < 0.4
+    score[:4] = np.nan
+    clusters = Clusters(rng.integers(0, 9, 60), 9)
+    area = roc_auc(score, positive, clusters)
+    known = ~np.isnan(score)
+    left_out = [
+        roc_auc_score(positive[kept], score[kept])
+        for kept in (known & (clusters.codes != g) for g in range(9))
+    ]
+    expected = jackknife_interval(area.value, np.array(left_out), np.ones(9, int), bounds=SHARE)
+    assert (area.low, area.high) == pytest.approx((expected.low, expected.high))
+    assert (area.n, area.n_missing) == (known.sum(), 60 - known.sum())
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("scores", [[0.1, 0.2], [np.nan, np.nan]])
+def test_items_of_one_kind_have_no_area(scores: list[float], positive: bool) -> None:
+    area = roc_auc(np.array(scores), np.full(2, positive), Clusters(np.arange(2), 2))
+    assert area.value is None
+    assert area.reason

@@ -63,7 +63,7 @@ def test_functions_of_one_another_are_one_scorer() -> None:
     scores = np.column_stack([bits, 2**bits, OTHER, np.exp(3 * bits)])
     found = redundancy(scores, apart(80))
     assert [(t.first, t.second, t.formula) for t in found.twins] == [
-        (0, 1, "y = 2^x"), (0, 3, "log y = 3 x"),
+        (0, 1, "log y is linear in x"), (0, 3, "log y is linear in x"),
     ]  # fmt: skip
     assert sorted(map(sorted, found.families)) == [[0, 1, 3], [2]]
     assert [r.value for r in found.mean_r] == [None, None]
@@ -75,12 +75,12 @@ BITS = np.array([1.302, 1.33, 1.311, 1.295, 1.346, 1.442, 1.453, 1.255, 1.342, 1
 @pytest.mark.parametrize(
     ("y", "formula"),
     [
-        ((2**BITS).round(3), "y = 2^x"),
-        ((1 - BITS).round(3), "y = 1 - x"),
-        ((100 * BITS).round(1), "y = 100 x"),
-        (np.exp(4.72 * BITS).round(3), "log y = 4.72 x"),
-        (np.log10(BITS).round(4), "y = 0.4342 log x"),
-        ((BITS**3).round(3), "log y = 3 log x"),
+        ((2**BITS).round(3), "log y is linear in x"),
+        ((1 - BITS).round(3), "y is linear in x"),
+        ((100 * BITS).round(1), "y is linear in x"),
+        (np.exp(4.72 * BITS).round(3), "log y is linear in x"),
+        (np.log10(BITS).round(4), "y is linear in log x"),
+        ((BITS**3).round(3), "log y is linear in log x"),
         (BITS + np.resize([0.02, -0.01, 0.015], 11), ""),  # much alike, but no function
     ],
 )
@@ -94,12 +94,12 @@ def test_single_precision_hides_no_function() -> None:
     x = RNG.uniform(0.7, 0.9, 200).astype(np.float32)
     rescaled = ((x - np.float32(0.83)) / np.float32(0.17)).astype(np.float64)
     (found,) = twins(np.column_stack([x.astype(np.float64), rescaled]))
-    assert found.formula == "y = -4.882 + 5.882 x"
+    assert found.formula == "y is linear in x"
 
 
 def test_the_other_way_round() -> None:
     (found,) = twins(np.column_stack([(2**BITS).round(3), BITS]))
-    assert found.formula == "x = 2^y"
+    assert found.formula == "y is linear in log x"
 
 
 def test_many_values_in_the_same_order_are_a_function_though_nobody_knows_which() -> None:

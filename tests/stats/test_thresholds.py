@@ -160,8 +160,6 @@ def test_other_items_and_missing_verdicts_have_no_say_in_the_threshold() -> None
     signal, severe = np.array([0.4, 0.1, NAN, 0.0]), np.array([1, 0, 1, -1])
     assert choose_threshold(signal, severe, 0.1) == 0.4
     assert choose_threshold(signal[2:], severe[2:], 0.1) == NOTHING
-    with pytest.raises(ValueError, match="no item is severe"):
-        choose_threshold(signal[1:2], severe[1:2], 0.1)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +177,6 @@ def test_other_items_and_missing_verdicts_have_no_say_in_the_threshold() -> None
 def test_why_nothing_can_be_recommended(signal, severe, clusters, told: str) -> None:
     seen = np.array(signal, float), np.array(severe), np.array(clusters)
     assert told in why_no_choice(*seen)
-    with pytest.raises(ValueError, match=told):
-        cautious_choice(*seen, most_missed=0.1)
 
 
 def test_halves_worked_by_hand() -> None:

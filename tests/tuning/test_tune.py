@@ -90,7 +90,7 @@ def test_a_gain_is_shown_only_where_there_is_one(drawn) -> None:
     study = study_with(*drawn)
     taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
     found = tuned(study, *taught)
-    for statistic in ("accuracy", "balanced_accuracy", "weighted_kappa"):
+    for statistic in ("accuracy", "balanced_accuracy", "kappa_quadratic"):
         assert shown(found, "better", statistic) == "a gain is shown"
         assert shown(found, "same", statistic) == "no gain is shown"
         assert shown(found, "worse", statistic) == "a loss is shown"

@@ -1,0 +1,125 @@
+"""Every item with the labels of everybody, as a data frame and as the rows of verdicts.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgebench.records import HUMAN_COLUMN, TRAINED_ON, Status
+from judgebench.rubric import Metric
+from judgebench.stats.arrays import IntArray
+from judgebench.stats.response_sets import response_sets
+from judgebench.studies.study import JudgeVerdicts, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_JUDGED, NO_LABEL = "not judged", "no label"
+Texts = Sequence[str]  # one for each item; empty where there is no label
+
+
+def reference_labels(study: Study, metric: Metric) -> Texts:
+    """The reference label of each item; of several right labels the response set."""
+    humans = study.humans[metric.id]
+    if not metric.several:
+        return _texts(metric, humans.truth)
+    shares = humans.made.shares(len(metric.labels), study.config)
+    sets = response_sets(shares, study.config.accepted_by)
+    return _texts(metric, _of_all(study, humans.made.rows, sets))
+
+
+def annotator_labels(study: Study, metric: Metric) -> Mapping[str, Texts]:
+    """The label that each annotator gave each item, by name."""
+    ratings = study.humans[metric.id].ratings
+    labels = (ratings.values if ratings.sets is None else ratings.sets).T
+    of_all = (_texts(metric, _of_all(study, ratings.rows, codes)) for codes in labels)
+    return dict(zip(ratings.annotators, of_all, strict=True))
+
+
+def judge_labels(study: Study, judge: JudgeVerdicts, metric: Metric) -> tuple[Texts, Texts]:
+    """The label that a judge gave each item, and how its verdict ended. Only where no label counts
+    is the verdict itself read, which takes time."""
+    codes = (study.judged_sets if metric.several else study.judged)(judge, metric)
+    labels, ids = [*_texts(metric, codes)], [*study.answers.item_ids()]
+    statuses = [Status.OK.value] * len(labels)
+    for row in np.flatnonzero(codes < 0).tolist():
+        labels[row], statuses[row] = _without_label(judge, metric, ids[row])
+    return labels, statuses
+
+
+def _without_label(judge: JudgeVerdicts, metric: Metric, item: str) -> tuple[str, str]:
+    """An abstention, or the reason why there is no label."""
+    if (verdict := judge.verdicts.get(item)) is None:
+        return "", NOT_JUDGED
+    if verdict.reason == TRAINED_ON:
+        return "", TRAINED_ON
+    label = verdict.labels.get(metric.id) or ""
+    is_ok = verdict.status is Status.OK
+    if label in metric.abstain:
+        return label, verdict.status.value
+    return "", NO_LABEL if is_ok else verdict.status.value
+
+
+def _texts(metric: Metric, codes: IntArray) -> Texts:
+    """The texts of labels, or of sets of them (items,); empty where the code is negative."""
+    text_of = metric.text_of if metric.several else metric.label_texts.__getitem__
+    texts = {code: text_of(code) if code >= 0 else "" for code in np.unique(codes).tolist()}
+    return [texts[code] for code in codes.tolist()]
+
+
+def _of_all(study: Study, rows: IntArray, codes: IntArray) -> IntArray:
+    whole = np.full(len(study.answers), -1, dtype=np.int64)
+    whole[rows] = codes
+    return whole
+
+
+def human_columns(study: Study, metric: Metric) -> Mapping[str, Texts]:
+    """The reference label and each annotator's, by the name of a column."""
+    people = annotator_labels(study, metric)
+    columns = {"reference": reference_labels(study, metric)} if people else {}
+    return columns | {f"annotator {name}": labels for name, labels in people.items()}
+
+
+def item_frame(study: Study) -> pd.DataFrame:
+    """One row for each item and metric: see `Study.items`."""
+    import pandas as pd
+
+    ids, questions = zip(*((x.item_id, x.question) for x in study.answers), strict=True)
+    frames = []
+    for metric in study.rubric.metrics:
+        columns: dict[str, Any] = {"item_id": ids, "question": questions, **study.cells}
+        columns |= {"metric": metric.id, **human_columns(study, metric)}
+        for judge in study.real_judges:
+            labels, statuses = judge_labels(study, judge, metric)
+            columns |= {f"judge {judge.name}": labels, f"status {judge.name}": statuses}
+        frames.append(pd.DataFrame(columns)[study.answers.of_kind(metric, study.rubric)])
+    return pd.concat(frames, ignore_index=True).fillna("")
+
+
+def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
+    """The names of the columns, then a row for each answer and each judge that is no control: a
+    label for each metric, how the verdict ended and, where a label is missing, why; then of each
+    metric the reference label and the label of each annotator."""
+    metrics, gaps = study.rubric.metrics, [" ".join(study.gaps)] if study.gaps else []
+    of_people = {
+        f"{HUMAN_COLUMN}{name} {metric.id}": labels
+        for metric in metrics
+        for name, labels in human_columns(study, metric).items()
+    }
+    about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
+    ids = (metric.id for metric in metrics)
+    yield (*about, *ids, *ended, *of_people, *["incomplete" for _ in gaps])
+    judges = study.real_judges
+    asked = {judge.name: study.coded(judge).was_asked(study.answers) for judge in judges}
+    by_judge = {j.name: [judge_labels(study, j, m)[0] for m in metrics] for j in judges}
+    for row, answer in enumerate(study.answers):
+        item = (answer.item_id, answer.question, answer.system, answer.group)
+        human_labels = [labels[row] for labels in of_people.values()]
+        for judge in (judge for judge in judges if asked[judge.name][row]):
+            labels, ended = [texts[row] for texts in by_judge[judge.name]], ("ok", "")
+            if not all(labels):
+                verdict = judge.verdicts[answer.item_id]
+                ended = (verdict.status.value, verdict.reason)
+            yield (*item, judge.name, *labels, *ended, *human_labels, *gaps)
