@@ -27,7 +27,7 @@ from judgebench.words import counted
 MOST_FLIPS_SHOWN = 50
 _MOST_SETTINGS = 80  # characters
 _MOST_NAMED = 3  # decisions, metrics or labels in what stands on a screen
-_DRAWN = ("accuracy", "weighted_kappa", "severe_recall")
+_DRAWN = ("accuracy", "kappa_quadratic", "severe_recall")
 _LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
 TITLE = "what changed from A to B"
 OUTCOMES_ALIKE = "No decision changed."
