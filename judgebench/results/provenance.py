@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date
 
-from judgebench import __version__
+from judgebench.version import VERSION
 
 # The command line that runs, as it was given; empty in Python, where no line repeats a report.
 COMMAND: ContextVar[str] = ContextVar("command", default="")
@@ -26,7 +26,7 @@ class Provenance:
     day: str
     sources: Mapping[str, str]
     command: str = ""
-    version: str = __version__
+    version: str = VERSION
 
     @property
     def files(self) -> list[str]:

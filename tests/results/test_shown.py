@@ -39,7 +39,7 @@ class Decided(Shown):
 
     @property
     def part(self) -> Part:  # type: ignore[override]
-        return Part("decided", "outcomes", Results(), (Block(standings=self.lines),))
+        return Part("decided", "outcomes", Results(), screen=(Block(standings=self.lines),))
 
 
 def test_in_a_column_of_a_paper_all_text_is_read_and_nothing_overlaps(

@@ -360,7 +360,7 @@ def test_a_benchmark_of_pairs_lists_and_single_answers_from_its_files(tmp_path: 
     verdict = next(iter(folder.verdicts("pairs")))
     assert verdict.rationale.startswith("Response 1: Good.\nResponse 2: Bad.\n\nWith the second")
     assert folder.manifest()["judges"]["lists"]["about"]["places"] == {"list": 4, "seed": 3}
-    assert align_run(folder).judges
+    assert align_run(folder).study.judges
 
 
 @pytest.mark.model

@@ -9,7 +9,6 @@ from aligned import align_run
 from killed_run import ANSWERS, REPLY, bench_file
 from loopback import Body, Loopback, Play, completion, raw, status
 
-from judgebench.alignment.alignment_tables import judges_table
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
 from judgebench.runs.load import load_bench
@@ -54,6 +53,7 @@ def test_thoughts_and_cached_prompts_are_kept_and_priced(tmp_path: Path) -> None
     assert expected.completion_tokens > 500 * ANSWERS
     assert expected.cost is not None
     assert expected.cost > 500 * ANSWERS * 10 / 1e6
-    rows = [[cell.value for cell in row] for row in judges_table(align_run(folder)).rows]
-    (row,) = (row for row in rows if row[0] == "remote")
-    assert {"60,000 (48,000 cached)", "12,000 (9,000 thinking)"} <= set(row)
+    usage = align_run(folder).results
+    counts = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
+    tokens = [usage.find(key, "usage", judge="remote").value for key in counts]
+    assert tokens == [60_000, 48_000, 12_000, 9_000]

@@ -219,7 +219,7 @@ def test_altered_answers_are_no_part_of_the_alignment(tmp_path: Path) -> None:
     folder, _ = judged(bench_file(tmp_path, [], ["greeting", "self-consistency"]))
     alignment = align_run(folder)
     assert alignment.n_answers == 4
-    assert {j.name for j in alignment.judges} == {
+    assert {j.name for j in alignment.study.judges} == {
         "m",
         "constant-fixed",
         "random",
