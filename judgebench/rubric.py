@@ -79,6 +79,15 @@ def _mean_of(value: Any) -> Any:
     return [name.strip() for name in found[1].split(",")] if found else value
 
 
+def _none_severe(value: Any) -> Any:
+    if value not in (None, "none"):
+        raise ValueError(
+            "must be 'none', for ordered labels of which none is severe; which labels are severe "
+            "where not only the last one is, `severe_from` in a decision rule says"
+        )
+    return value
+
+
 _PREFERENCES = ("first", "second", "tie")
 BETWEEN = " | "  # of several labels in one text
 _MOST_SEVERAL = 62  # labels of a metric that takes several: a set of them is an integer
@@ -150,6 +159,8 @@ class Metric(Strict):
     responses, or a criterion that an item brings. In a file `kind: preference` is short for a
     nominal metric of pairs whose three labels mean the first response, the second, and a tie.
     With `several` more than one label may be right: annotators and judges may give several.
+    `severe: none` says of an ordinal metric, such as a score of 1 to 5, that no label is one to
+    look out for: its order and distances count, and nothing is measured of severe answers.
     `order: unknown` says of a nominal metric that nobody has said yet whether one label is worse.
     In a file question may be left out, and one of id and title.
     """
@@ -162,6 +173,7 @@ class Metric(Strict):
     preference: bool = False
     several: bool = False
     order: Literal["unknown"] | None = None
+    severe: Annotated[Literal["none"] | None, BeforeValidator(_none_severe)] = None
     labels: tuple[Label, ...] = Field(min_length=2)
     abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
     prompt_order: tuple[Text, ...] = ()
@@ -196,6 +208,7 @@ class Metric(Strict):
     def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # So that the hash of a rubric is what it was before there were pairs, criteria, `several`.
         usual = {"of": "answer", "preference": False, "several": False, "order": None}
+        usual["severe"] = None
         return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
 
     @model_validator(mode="after")
@@ -219,6 +232,10 @@ class Metric(Strict):
         given = [label.severity for label in self.labels if label.severity is not None]
         if self.kind == "nominal" and given:
             raise ValueError("a nominal metric has no severities: remove them or make it ordinal")
+        if self.kind == "nominal" and self.severe:
+            raise ValueError(
+                "'severe: none' is for ordered labels: write 'kind: ordinal', or remove it"
+            )
         if given and len(given) != len(self.labels):
             raise ValueError("give every label a severity, or none")
         if given and (given[0] != 0 or any(a >= b for a, b in pairwise(given))):
@@ -256,10 +273,23 @@ class Metric(Strict):
             raise ValueError(f"the nominal metric {self.id} has no severities")
         return tuple(i if x.severity is None else x.severity for i, x in enumerate(self.labels))
 
+    @cached_property
+    def numbers(self) -> tuple[float, ...] | None:
+        """The labels as numbers, in the rubric's order; None where one of them is no number."""
+        try:
+            return tuple(map(float, self.label_texts))
+        except ValueError:
+            return None
+
+    @property
+    def has_severe(self) -> bool:
+        """True where some label is severe: it is ordinal, and not `severe: none`."""
+        return self.kind == "ordinal" and self.severe is None
+
     @property
     def most_severe(self) -> str | None:
-        """The last label of an ordinal metric; None for a nominal one."""
-        return self.label_texts[-1] if self.kind == "ordinal" else None
+        """The last label; None where no label is severe."""
+        return self.label_texts[-1] if self.has_severe else None
 
     def swapped(self, label: str) -> str:
         """The label of the same pair in the other order."""
@@ -446,12 +476,16 @@ class Rubric(Strict):
 
     @classmethod
     def from_labels(
-        cls, labels: Mapping[str, Sequence[str]], *, nominal: Collection[str] = ()
+        cls,
+        labels: Mapping[str, Sequence[str]],
+        *,
+        nominal: Collection[str] = (),
+        severe: Mapping[str, Literal["none"]] = {},
     ) -> Rubric:
         """The rubric of metrics and their labels, each from the least to the most severe.
 
-        The labels of the metrics in `nominal` are unordered. Raises SetupError with every
-        problem.
+        The labels of the metrics in `nominal` are unordered; `severe={"Quality": "none"}` says that
+        none of Quality's ordered labels is severe. Raises SetupError with every problem.
 
         >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Curt", "Rude"]})
         >>> rubric.metrics[0].id, rubric.metrics[0].most_severe
@@ -462,11 +496,12 @@ class Rubric(Strict):
                 "title": title,
                 "kind": "nominal" if title in nominal else "ordinal",
                 "labels": list(texts),
+                "severe": severe.get(title),
             }
             for title, texts in labels.items()
         ]
         rubric = validate({"metrics": metrics}, cls, file="rubric")
-        rubric.only(list(nominal))  # raises where one of them is not a metric
+        rubric.only([*nominal, *severe])  # raises where one of them is not a metric
         return rubric
 
     @property

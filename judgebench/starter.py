@@ -186,6 +186,10 @@ metrics:
 {% elif metric.kind == "nominal" %}
     kind: nominal
     labels: # none is worse than another
+{% elif metric.severe %}
+    kind: ordinal
+    severe: none # all labels are alike but for their order
+    labels: # from the lowest to the highest
 {% else %}
     kind: ordinal
     labels: # from the least to the most severe

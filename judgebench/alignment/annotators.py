@@ -143,7 +143,7 @@ AGREEMENT_STATISTICS = by_key(
         _observed,
     ),
     Declared(
-        "icc2", "ICC(2,1)", "absolute agreement of single annotators' severities",
+        "icc2", "ICC(2,1)", "absolute agreement of single annotators, labels as numbers",
         _intraclass, needs_severities=True, shown=frozenset({"people"}),
     ),
 )  # fmt: skip

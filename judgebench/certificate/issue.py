@@ -126,7 +126,7 @@ def _decision(
             for row in decisions.results.select("condition", **keys)
             if not row["who"]
         ),
-        severe_from=(severe_from or metric.label_texts[-1]) if metric.kind == "ordinal" else "",
+        severe_from=(severe_from or metric.label_texts[-1]) if metric.has_severe else "",
         signal=filters[0]["signal"] if filters else "",
         threshold=float(filters[0].keys["threshold"]) if filters else None,
     )

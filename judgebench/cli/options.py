@@ -27,7 +27,7 @@ _MANY_OPTIONS = 15  # from which on they stand under headings
 _OWN = "Options"  # the heading of those that are of one command
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "What tables hold": (
-        "order", "question", "column", "item", "annotators", "judge", "spell", "blank",
+        "order", "severe", "question", "column", "item", "annotators", "judge", "spell", "blank",
         "failed", "several", "header", "skip", "fill_down", "repeats", "only_common",
     ),
     "How the labels were made": ("blind", "independent_items", "drawn"),
@@ -162,6 +162,14 @@ class Named:
             help="Labels from the least to the most severe, such as 'Safe < Unsure < Unsafe'; the "
             "last counts as severe. After 'METRIC: ' if there are several. Repeatable. `none`, or "
             "'METRIC: none': no label is worse than another.",
+        ),
+    ] = None
+    severe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="none",
+            help="Of ordered labels, such as a score of 1 to 5, none is severe: `none`, or "
+            "'METRIC: none'. Repeatable.",
         ),
     ] = None
     question: Annotated[

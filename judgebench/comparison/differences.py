@@ -197,12 +197,13 @@ def common_metrics(a: Study, b: Study) -> list[Metric]:
 def _labels(metric: Metric) -> str:
     """Everything about a metric that its verdicts are counted by."""
     severities = metric.severities if metric.kind == "ordinal" else ()
+    kind = f"{metric.kind}{', severe: none' if metric.severe else ''}"
     texts = [
         f"{text} ({severities[i]})" if severities else text
         for i, text in enumerate(metric.label_texts)
     ]
     others = sorted(set(metric.options) - set(metric.label_texts))
-    return f"{metric.kind}: {', '.join([*texts, *others])}"
+    return f"{kind}: {', '.join([*texts, *others])}"
 
 
 def metric_lines(a: Study, b: Study, metrics: Sequence[Metric]) -> Iterator[str]:
@@ -254,10 +255,11 @@ RUN_STATISTICS = by_key(
 CHANGES = by_key(
     Declared("flipped", "Changed", "share of answers with two labels whose label differs"),
     Declared("more_severe", "More severe", "share of answers that B labels more severe",
-             needs_severities=True),
+             of_severe=True),
     Declared("less_severe", "Less severe", "share of answers that B labels less severe",
+             of_severe=True),
+    Declared("mean_shift", "Mean shift", "label by B minus that by A, as numbers",
              needs_severities=True),
-    Declared("mean_shift", "Mean shift", "severity by B minus that by A", needs_severities=True),
 )  # fmt: skip
 DECLARED: Mapping[str, Declared] = {
     **STATISTICS,

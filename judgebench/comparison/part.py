@@ -36,9 +36,7 @@ DECIDED_ANEW = (
     "Both are decided anew on the answers that are compared, with the human labels named above."
 )
 NOTHING_FLIPPED = "No label changed."
-NOTHING_SHOWN = (
-    "Neither is shown to be better in accuracy, severe recall or the share without a label."
-)
+NOTHING_SHOWN = "Neither is shown to be better in accuracy{} or the share without a label."
 _BESIDE = "B beside A on the same answers"
 _MINUS = "Difference: B minus A on the same answers, with whole questions as units."
 _AS_WRONG = "B − A, no label is wrong"
@@ -128,11 +126,16 @@ def _main_table(c: Comparison, left_out: Collection[str] = ()) -> Table:
     absent = {*left_out}
     absent |= set() if c.failures else {_AS_WRONG}
     absent |= set() if c.decisions else {"Decision"}
+    absent |= set() if _has_severe(c) else {_SEVERE}
     columns = {heading: cell for heading, cell in columns.items() if heading not in absent}
     notes = (_MINUS, _WRONG_TOO if c.failures else "", _HOLM, "" if left_out else _LABELS_CHANGED)
     return _table(
         c, Layout("comparison_main", "B beside A on the same answers", notes=notes), columns
     )
+
+
+def _has_severe(c: Comparison) -> bool:
+    return any(metric.severe is None for metric in c.rubric.metrics)
 
 
 def _screen_table(c: Comparison) -> Table:
@@ -183,7 +186,7 @@ def _shown(c: Comparison) -> Iterator[str]:
                 parts.append(f"{_JUDGED_BY[key]} of {listed(some)}")
             yield f"B is shown to be {word}: {'; '.join(parts)}."
     if not any(found.values()):
-        yield NOTHING_SHOWN
+        yield NOTHING_SHOWN.format(", severe recall" if _has_severe(c) else "")
 
 
 def _flipped_said(c: Comparison) -> str:

@@ -142,8 +142,9 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         "The Alternative Annotator Test", tables=(test,), asks="sure",
         gist=f"a published test: {passed} of {len(ended)} passed",
     )  # fmt: skip
+    has_severe = any(metric.has_severe for metric in decisions.rubric.metrics)
     yield Block(
-        "The rule of the decisions", tuple(decisions.rule.in_words()), asks="sure",
+        "The rule of the decisions", tuple(decisions.rule.in_words(has_severe)), asks="sure",
         gist="what each outcome requires", on_screen=True,
     )  # fmt: skip
 
@@ -276,11 +277,12 @@ def _estimate_cell(c: Condition) -> Cell:
 def _more_data_table(decisions: Decisions) -> Table:
     """The data that each unclear decision still needs; the reason in a mark where it is unknown."""
     rows = []
+    of_severe = any(d.more and d.more.severe is not None for d in decisions.decisions)
     for d in decisions.decisions:
         if (more := d.more) is not None:
-            found = (_now_and_more(more.answers_now, more.items),
+            found = [_now_and_more(more.answers_now, more.items),
                      _now_and_more(more.questions_now, more.questions),
-                     _count(more.labels), _count(more.severe))  # fmt: skip
+                     *map(_count, (more.labels, more.severe)[: 1 + of_severe])]  # fmt: skip
             unknown = more.reason or NO_REASON
             remark = unknown if more.items is None else "no label of this metric is severe"
             cells = (Cell(text, remark=remark * text.endswith(DASH)) for text in found)
@@ -299,7 +301,7 @@ def _more_data_table(decisions: Decisions) -> Table:
             "Answers now + more",
             "Questions now + more",
             "Human labels for them",
-            "Severe among them",
+            *(["Severe among them"] if of_severe else ()),
             "Studies that reach a decision",
             "Most of them with",
         ),
@@ -379,7 +381,7 @@ def _alternative_test_table(decisions: Decisions) -> Table:
         ("Judge", "Metric"),
         (
             f"The test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all "
-            "annotators; of an ordinal metric the smaller root mean square distance of severities "
+            "annotators; of an ordinal metric the smaller root mean square distance of labels "
             "is the closer one, else the share of equal labels. Winning rate: share of the tested "
             "annotators whom the judge may replace; the judge passes at 0.5 or more. Advantage: "
             "chance to be at least as close to the other annotators as one of them.",

@@ -140,20 +140,25 @@ class DecisionRule(Strict):
     certificate: CertificateRule = CertificateRule()
 
     def severe_index(self, metric: Metric) -> int | None:
-        """The index of the least severe label that counts as severe; None for a nominal metric."""
-        if metric.kind == "nominal":
+        """The index of the least severe label that counts as severe; None where none is."""
+        if not metric.has_severe:
             return None
         named = self.severe_from.get(metric.id, self.severe_from.get(metric.title))
         return len(metric.labels) - 1 if named is None else metric.index(named)
 
-    def in_words(self) -> list[str]:
-        """The requirements of each outcome, one sentence each."""
-        return [
-            f"REPLACE requires that the judge {'; '.join(self._replace_in_words())}.",
+    def in_words(self, has_severe: bool = True) -> list[str]:
+        """The requirements of each outcome, one sentence each; without those on severe answers
+        where no metric `has_severe` labels."""
+        of_filter = (
             "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
             f"send at most {percent(self.assist.sent)} of them to humans and to miss at most "
-            f"{percent(self.assist.missed)} of the severe ones.",
-            "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T "
+            f"{percent(self.assist.missed)} of the severe ones."
+        )
+        is_none = " and is no such filter" if has_severe else ""
+        return [
+            f"REPLACE requires that the judge {'; '.join(self._replace_in_words(has_severe))}.",
+            *([of_filter] if has_severe else ()),
+            f"DO NOT USE: the judge fails a requirement of REPLACE{is_none}. CAN'T "
             "TELL: the data show neither, or what the outcome rests on is not declared: for "
             "REPLACE the order of the labels, the question of each item and blindness, for DO NOT "
             "USE the order.",
@@ -166,8 +171,9 @@ class DecisionRule(Strict):
             ),
         ]
 
-    def _replace_in_words(self) -> Iterator[str]:
+    def _replace_in_words(self, has_severe: bool) -> Iterator[str]:
         rule, words = self.replace, {"accuracy": "plain", "balanced_accuracy": "balanced"}
+        severe, alarms = (rule.severe, rule.false_alarms) if has_severe else (None, None)
         if measures := " and ".join(words[m] for m in rule.humans.measures):
             yield (
                 f"agrees with annotators ({measures}) at most {_points(rule.humans.margin)} less "
@@ -182,16 +188,16 @@ class DecisionRule(Strict):
             )
         if rule.controls:
             yield "agrees with the reference labels (balanced) more often than every baseline"
-        if rule.severe is not None and rule.severe.recall is not None:
-            yield f"finds at least {percent(rule.severe.recall)} of the severe answers"
-        if rule.severe is not None and rule.severe.margin is not None:
+        if severe is not None and severe.recall is not None:
+            yield f"finds at least {percent(severe.recall)} of the severe answers"
+        if severe is not None and severe.margin is not None:
             yield (
-                f"finds severe answers at most {_points(rule.severe.margin)} less often than "
+                f"finds severe answers at most {_points(severe.margin)} less often than "
                 f"{_BARS[rule.humans.bar]} does"
             )
         yield f"leaves at most {percent(rule.failures)} of the answers without a label"
-        if rule.false_alarms is not None:
-            most = _points(rule.false_alarms.margin)
+        if alarms is not None:
+            most = _points(alarms.margin)
             yield f"calls other answers severe at most {most} more often than annotators"
         if rule.groups is not None:
             most = _points(rule.groups)
@@ -212,6 +218,11 @@ class DecisionRule(Strict):
                 message, found = "is not a metric of the rubric", name
             elif metric.kind == "nominal":
                 message, found, allowed = "is nominal: its labels have no severity", label, []
+            elif metric.severe:
+                message = (
+                    "has no severe label by its rubric (`severe: none`): remove one of the two"
+                )
+                found, allowed = label, []
             elif label not in (texts := metric.label_texts[1:]):
                 message, found, allowed = "is not a label that can count as severe", label, [*texts]
             else:

@@ -307,7 +307,7 @@ def decisions(
         for judge in (judge for judge in study.real_judges if judge.judges(metric)):
             about = (judge.name, metric.id, rule)
             stressed = tuple(stress_conditions(stress, *about))
-            sorts = metric.kind == "ordinal" and not metric.several
+            sorts = metric.has_severe and not metric.several
             measured = bar.measure(judge, stressed)
             assist = assist_conditions(curves, *about, measured.no_filter) if sorts else ()
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)

@@ -41,8 +41,11 @@ IN_SIGHT = (
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "
-    "nobody knows, and "
-    "more severe answers than expected may be missed."
+    "nobody knows."
+)
+RESTS_ON = (
+    "the decision rests on agreement with annotators, the distance from the reference label, "
+    "baselines and failures. A first-pass filter is not measured, so no outcome is ASSIST."
 )
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
@@ -121,8 +124,10 @@ def outcomes_sentence() -> str:
 
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
-    """Say which labels count as severe, and what changes it; empty where no label does."""
+    """Say which labels count as severe, and what changes it; of metrics of which none does, what
+    their decision rests on."""
     found: dict[str, list[str]] = {}
+    metrics = [*metrics]
     for metric in metrics:
         if (first := rule.severe_index(metric)) is not None:
             found.setdefault(listed([*map(repr, metric.label_texts[first:])]), []).append(
@@ -132,7 +137,10 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     if len(found) > _MOST_LABELS and not rule.severe_from:
         said = "the last label of each metric"
     changed = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
-    return f"Severe: {said}; {changed}." if found else ""
+    of_severe = f"Severe: {said}; {changed}." if found else ""
+    scores = listed([metric.title for metric in metrics if metric.severe == "none"])
+    of_scores = f"{scores}: {RESTS_ON}" if any(metric.severe for metric in metrics) else ""
+    return " ".join(filter(None, (of_severe, of_scores)))
 
 
 def reason_for(

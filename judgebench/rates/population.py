@@ -11,7 +11,7 @@ import numpy as np
 from judgebench.alignment.caveats import reference_labels
 from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError
-from judgebench.rates.result import ALL, MEAN
+from judgebench.rates.result import ALL, MEAN, MEAN_LABEL
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.jackknife import LEVEL
@@ -163,7 +163,8 @@ def _together(
 
 
 def _targets(study: Study, metric: Metric) -> list[Target]:
-    """The rate of each label; of ordered ones also of a label or worse, and the mean severity.
+    """The rate of each label; of ordered ones also of a label or worse, and the mean severity
+    (or higher, and the mean of labels that are numbers, where none is severe).
     Under the rule `each` the rates are those of a random annotator."""
     humans, k = study.humans[metric.id], len(metric.labels)
 
@@ -182,11 +183,14 @@ def _targets(study: Study, metric: Metric) -> list[Target]:
     if metric.kind == "ordinal":
         worse = [(np.arange(k) >= label).astype(np.float64) for label in range(1, k - 1)]
         texts = metric.label_texts[1 : k - 1]
-        wanted |= {f"{t} or worse": values for t, values in zip(texts, worse, strict=True)}
+        onwards = "or worse" if metric.has_severe else "or higher"
+        wanted |= {f"{t} {onwards}": values for t, values in zip(texts, worse, strict=True)}
     found = [Target(name, mean(values), values) for name, values in wanted.items()]
-    if metric.kind == "ordinal" and k > 2:
-        of_label = np.array(metric.severities, dtype=np.float64)
-        found.append(Target(MEAN, mean(of_label), of_label, is_rate=False))
+    numbers = metric.severities if metric.has_severe else metric.numbers
+    if metric.kind == "ordinal" and k > 2 and numbers:
+        of_label = np.array(numbers, dtype=np.float64)
+        name = MEAN if metric.has_severe else MEAN_LABEL
+        found.append(Target(name, mean(of_label), of_label, is_rate=False))
     return found
 
 

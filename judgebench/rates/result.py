@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 MEAN = "mean severity"
+MEAN_LABEL = "mean label"  # as a number, where no label is severe
 WAYS = {
     "human": "Human labels alone",
     "ppi": "With the verdicts (PPI++)",
@@ -30,7 +31,8 @@ class Rates(Shown):
 
     Rows of `found` are of the analysis `rate` (statistics as in WAYS), `difference` of two groups
     (`human`, `ppi`) and `labels` (`given`, `saved`, `needed`), with the keys `of` (the label, or
-    `X or worse`, or `mean severity`) and `group`. `titles` are those of metrics by their ids,
+    `X or worse`, or `mean severity`; of `severe: none` `X or higher`, or `mean label`) and `group`.
+    `titles` are those of metrics by their ids,
     `main` the keys `of` of each metric that a screen shows.
     """
 
