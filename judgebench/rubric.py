@@ -274,12 +274,19 @@ class Metric(Strict):
         return tuple(i if x.severity is None else x.severity for i, x in enumerate(self.labels))
 
     @cached_property
-    def numbers(self) -> tuple[float, ...] | None:
-        """The labels as numbers, in the rubric's order; None where one of them is no number."""
+    def values(self) -> tuple[float, ...]:
+        """What each label counts in a mean: its severity; where none is severe, the number that it
+        is, if all of them are numbers. Raises ValueError for a nominal metric."""
         try:
-            return tuple(map(float, self.label_texts))
+            return self.severities if self.has_severe else tuple(map(float, self.label_texts))
         except ValueError:
-            return None
+            return self.severities
+
+    @cached_property
+    def penalties(self) -> tuple[int, ...]:
+        """One number per label that is lower the better it is: its severity; where none is severe,
+        a later label is better. Raises ValueError for a nominal metric."""
+        return self.severities if self.has_severe else tuple(-s for s in self.severities)
 
     @property
     def has_severe(self) -> bool:

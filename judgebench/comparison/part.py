@@ -263,7 +263,9 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
 
 
 def _evidence(c: Comparison) -> Iterator[Block]:
-    figures = tuple(figure for key in _DRAWN if (figure := _forest(c, key)).lines)
+    measured = c.results.values("statistic", "difference")
+    drawn = (_forest(c, key) for key in _DRAWN if key in measured)
+    figures = tuple(figure for figure in drawn if figure.lines)
     yield Block("Differences and their intervals", figures=figures)
     yield Block("Verdicts that changed", *_flips_shown(c), on_screen=True)
     yield Block("Every statistic", tables=tuple(_statistic_tables(c)), folded=True, on_screen=True)
@@ -356,10 +358,12 @@ def _statistic_columns(c: Comparison, declared: Declared, three: bool) -> Column
 
 
 def _changes_table(c: Comparison) -> Table:
-    notes = tuple(f"{d.heading}: {d.meaning}." for d in CHANGES.values())
+    measured = c.results.values("statistic", "change")
+    changes = [declared for key, declared in CHANGES.items() if key in measured]
+    notes = tuple(f"{d.heading}: {d.meaning}." for d in changes)
     return Layout("comparison_changes", "How many labels changed", _stubs(c), notes).crossed(
         _lines(c),
-        [(declared.heading, {"statistic": key}) for key, declared in CHANGES.items()],
+        [(declared.heading, {"statistic": declared.key}) for declared in changes],
         lambda keys: Cell(
             estimate=c.results.find(analysis="change", **keys),
             signed=keys["statistic"] == "mean_shift",

@@ -627,10 +627,9 @@ def _rubric(
     known = {m: [*labels.values()] for m, labels in proposal.metrics.items()}
     metrics = [
         _metric(by_title, titles.get(name, name), labels, orders.get(name), proposal)
+        | ({"severe": "none"} if name in without_severe else {})
         for name, labels in (known or EXAMPLE).items()
     ]
-    for name, metric in zip(known, metrics, strict=False):
-        metric["severe"] = "none" if name in without_severe else None
     stem = re.sub("[^A-Za-z0-9_-]+", "-", proposal.labels.source.path.name.split(".")[0])
     value = {"name": stem.strip("-_")[:60] or "mine", "version": "1", "metrics": metrics}
     made = validate(value, Rubric, file=proposal.labels.name)

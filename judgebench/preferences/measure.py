@@ -91,7 +91,7 @@ def _of_pairs(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray
 
 def _of_lists(study: Study, judge: JudgeVerdicts, metric: Metric, seen: IntArray) -> Iterator[Row]:
     row, place, label = seen.T
-    severity = np.array(metric.severities, dtype=np.float64)[label]
+    severity = np.array(metric.values, dtype=np.float64)[label]
     for here in np.unique(place).tolist():
         at = place == here
         estimate = clustered_mean(

@@ -119,7 +119,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Scale:
-    """The measure of responses, an ordinal metric or a composite: the mean severity over
+    """The measure of responses, an ordinal metric or a composite: the mean penalty over
     `metrics`, of a judge over `of_judge`."""
 
     id: str
@@ -156,7 +156,7 @@ def scored(study: Study, rows: Rows) -> Iterator[Scored]:
     """One for each of the `scales` that humans gave any score on."""
     for scale in scales(study):
         annotators = sorted({a for m in scale.metrics for a in study.humans[m.id].makers})
-        each = np.stack([_severities(study, m, annotators) for m in scale.metrics])
+        each = np.stack([_penalties(study, m, annotators) for m in scale.metrics])
         humans = each.mean(axis=0)
         known = np.flatnonzero(~np.isnan(humans).all(axis=1))
         if len(known) < 2:
@@ -165,7 +165,9 @@ def scored(study: Study, rows: Rows) -> Iterator[Scored]:
         # A judge of the aspects rounds each of them, another one their mean.
         means = each if scale.of_judge == scale.metrics else humans[None]
         nearest = [
-            nearest_label(mean_of_defined(x[known]), np.array(m.severities, dtype=np.float64))
+            nearest_label(
+                mean_of_defined(x[known]), np.array(sorted(m.penalties), dtype=np.float64)
+            )
             for x, m in zip(means, scale.of_judge, strict=True)
         ]
         yield Scored(
@@ -176,21 +178,21 @@ def scored(study: Study, rows: Rows) -> Iterator[Scored]:
         )  # fmt: skip
 
 
-def _severities(study: Study, metric: Metric, annotators: Sequence[str]) -> FloatArray:
-    """The severity that each annotator gave each answer (answers, annotators)."""
+def _penalties(study: Study, metric: Metric, annotators: Sequence[str]) -> FloatArray:
+    """The penalty by each annotator's label of each answer (answers, annotators)."""
     made = study.humans[metric.id].made
     found = np.full((len(study.answers), len(annotators)), np.nan)
     columns = np.array([annotators.index(a) for a in made.annotators], dtype=np.int64)
-    found[made.rows[:, None], columns] = np.array([*metric.severities, np.nan])[made.values]
+    found[made.rows[:, None], columns] = np.array([*metric.penalties, np.nan])[made.values]
     return found
 
 
 def _scores(study: Study, judge: JudgeVerdicts, scale: Scale) -> Given:
     """Of every answer."""
     # -1 is no label.
-    severities = [np.array([*m.severities, np.nan])[study.judged(judge, m)] for m in scale.of_judge]
+    penalties = [np.array([*m.penalties, np.nan])[study.judged(judge, m)] for m in scale.of_judge]
     due = np.all([study.asked(judge, m) for m in scale.of_judge], axis=0)
-    return Given(np.mean(severities, axis=0), due)
+    return Given(np.mean(penalties, axis=0), due)
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,7 @@ def _by_scores(study: Study, answers: Sequence[Sequence[int]]) -> Mapping[str, G
 
 
 def label_of(scores: FloatArray) -> IntArray:
-    """The preference (pairs,) that two scores (pairs, 2) mean: the less severe one wins; -1 where
+    """The preference (pairs,) that two scores (pairs, 2) mean: the lower one wins; -1 where
     one is missing."""
     sign = signs(scores)[:, 0]
     return np.select([sign < 0, sign > 0, sign == 0], [0, 1, 2], default=-1)

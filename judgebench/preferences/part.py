@@ -131,7 +131,7 @@ _DECLARED: Mapping[str, Layout] = {
         headings={"flipped": "Flipped", "changed": "Changed", "first_place": "First place"},
     ),
     "place": Layout(
-        "preferences_place", "Mean severity by the place in a list", _JUDGES,
+        "preferences_place", "Mean label, as a number, by the place in a list", _JUDGES,
         headings={"severity": "Place {place}"},
     ),
     "ranking": Layout(

@@ -164,7 +164,7 @@ def _together(
 
 def _targets(study: Study, metric: Metric) -> list[Target]:
     """The rate of each label; of ordered ones also of a label or worse, and the mean severity
-    (or higher, and the mean of labels that are numbers, where none is severe).
+    (or higher, and the mean label, where none is severe).
     Under the rule `each` the rates are those of a random annotator."""
     humans, k = study.humans[metric.id], len(metric.labels)
 
@@ -186,9 +186,8 @@ def _targets(study: Study, metric: Metric) -> list[Target]:
         onwards = "or worse" if metric.has_severe else "or higher"
         wanted |= {f"{t} {onwards}": values for t, values in zip(texts, worse, strict=True)}
     found = [Target(name, mean(values), values) for name, values in wanted.items()]
-    numbers = metric.severities if metric.has_severe else metric.numbers
-    if metric.kind == "ordinal" and k > 2 and numbers:
-        of_label = np.array(numbers, dtype=np.float64)
+    if metric.kind == "ordinal" and k > 2:
+        of_label = np.array(metric.values, dtype=np.float64)
         name = MEAN if metric.has_severe else MEAN_LABEL
         found.append(Target(name, mean(of_label), of_label, is_rate=False))
     return found
