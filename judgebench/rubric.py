@@ -20,10 +20,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     StringConstraints,
-    field_serializer,
-    model_serializer,
     model_validator,
 )
 
@@ -71,12 +68,6 @@ def _texts(value: Any) -> Any:
     if value is None or isinstance(value, list | tuple):
         return value or ()
     return (value,)
-
-
-def _mean_of(value: Any) -> Any:
-    """`mean of [relevancy, fluency]` as a list."""
-    found = re.fullmatch(r"mean of \[(.*)\]", value) if isinstance(value, str) else None
-    return [name.strip() for name in found[1].split(",")] if found else value
 
 
 def _none_severe(value: Any) -> Any:
@@ -143,11 +134,6 @@ class Label(Strict):
     def _from_text(cls, value: Any) -> Any:
         return value if isinstance(value, dict | Label) else {"text": value}
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # So that the hash of a rubric is what it was before there were examples.
-        return {k: v for k, v in plain(self).items() if v or k != "examples"}
-
 
 class Metric(Strict):
     """One question about an answer and the labels that may be given.
@@ -180,36 +166,21 @@ class Metric(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_its_id(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(title := value.get("title"), str):
+    def _filled_in(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if isinstance(title := value.get("title"), str):
             value = {"id": plain_id(title), **value}
-        if not isinstance(value, dict) or "id" not in value:
-            return value
-        title = value.get("title", str(value["id"]).replace("_", " ").capitalize())
-        question = f"Which label does the answer deserve for {title}?"
-        return {"title": title, "question": question, **value}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_preference(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("kind") == "ordinal":
-            return {k: v for k, v in value.items() if (k, v) != ("order", "unknown")}
-        if not isinstance(value, dict) or value.get("kind") != "preference":
-            return value
-        return {
-            "labels": _PREFERENCES,
-            "of": "pair",
-            **value,
-            "kind": "nominal",
-            "preference": True,
-        }
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # So that the hash of a rubric is what it was before there were pairs, criteria, `several`.
-        usual = {"of": "answer", "preference": False, "several": False, "order": None}
-        usual["severe"] = None
-        return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
+        if "id" in value:
+            title = value.get("title", str(value["id"]).replace("_", " ").capitalize())
+            question = f"Which label does the answer deserve for {title}?"
+            value = {"title": title, "question": question, **value}
+        if value.get("kind") == "preference":
+            value = {"labels": _PREFERENCES, "of": "pair", **value}
+            value |= {"kind": "nominal", "preference": True}
+        if value.get("kind") == "ordinal" and value.get("order") == "unknown":
+            value = {**value, "order": None}
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Metric:
@@ -222,11 +193,6 @@ class Metric(Strict):
         if self.prompt_order and sorted(self.prompt_order) != sorted(self.label_texts):
             raise ValueError("prompt_order must list every label's text exactly once")
         return self
-
-    @field_serializer("abstain")
-    def _as_written(self, abstain: tuple[str, ...]) -> str | list[str] | None:
-        # One stays a text, so that the hash of a rubric is what it was before there were several.
-        return list(abstain) if len(abstain) > 1 else next(iter(abstain), None)
 
     def _check_severities(self) -> None:
         given = [label.severity for label in self.labels if label.severity is not None]
@@ -447,16 +413,7 @@ class Rubric(Strict):
     instructions: Text = "Give each answer one label for each metric."
     metrics: tuple[Metric, ...] = Field(min_length=1)
     source: str = ""
-    composite: dict[Identifier, Annotated[tuple[str, ...], BeforeValidator(_mean_of)]] = Field(
-        default_factory=dict
-    )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        value = dict(plain(self))
-        if not value["composite"]:
-            del value["composite"]
-        return value
+    composite: dict[Identifier, tuple[str, ...]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> Rubric:
@@ -514,7 +471,11 @@ class Rubric(Strict):
     @property
     def content_hash(self) -> str:
         """Changes with anything that could change a verdict or its score."""
-        return content_hash(self.model_dump(mode="json", exclude={"source"}))
+        return content_hash({**self.as_plain(), "source": ""})
+
+    def as_plain(self) -> dict[str, Any]:
+        """The rubric as values of JSON, without what is as usual."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     def of_kind(self, *kinds: Kind) -> Rubric | None:
         """This rubric with its metrics of such rows alone; None where it has none."""

@@ -385,7 +385,7 @@ def changes(value: Any):
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer")
 def test_the_hash_changes_with_everything_but_the_source() -> None:
-    plain = SAFETY.model_dump(mode="json")
+    plain = SAFETY.as_plain()
     seen = {SAFETY.content_hash}
     for path, changed in changes(plain):
         rubric = SAFETY.model_construct(**changed)  # unchecked: only the hash matters here
@@ -408,7 +408,7 @@ def test_the_hash_is_the_same_on_every_machine() -> None:
         metrics=(Metric(id="a", title="A", question="q", kind="nominal",
                         labels=(Label(text="x"), Label(text="y – z"))),),
     )  # fmt: skip
-    assert rubric.content_hash == "7cccd9b94c2c45be"
+    assert rubric.content_hash == "fcc1c2ef212d6de9"
     assert Rubric.model_validate_json(rubric.model_dump_json()).content_hash == rubric.content_hash
 
 
@@ -463,13 +463,11 @@ def test_a_preference_has_three_labels(labels: list[str]) -> None:
         compared(metrics=[metric])
 
 
-@pytest.mark.parametrize("written", [["tone", "safe"], "mean of [tone, safe]"])
-def test_a_composite_is_the_mean_of_ordinal_metrics(written: object) -> None:
-    rubric = compared(composite={"overall": written})
+def test_a_composite_is_the_mean_of_ordinal_metrics() -> None:
+    rubric = compared(composite={"overall": ["tone", "safe"]})
     assert rubric.composite == {"overall": ("tone", "safe")}
     assert rubric.only(["tone"]).composite == {}
     assert rubric.content_hash != compared().content_hash
-    assert "composite" not in compared().model_dump()
 
 
 @pytest.mark.parametrize(
@@ -492,7 +490,6 @@ def test_a_composite_that_cannot_be(composite: dict, told: str) -> None:
 
 def test_examples_of_a_label_change_nothing_where_there_are_none() -> None:
     plain = metric(labels=["A", "B"])
-    assert "examples" not in plain.labels[0].model_dump()
     found = metric(labels=[{"text": "A", "examples": "one text"}, {"text": "B", "examples": []}])
     assert found.labels[0].examples == ("one text",)
     assert found.model_dump() != plain.model_dump()
