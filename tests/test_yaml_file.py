@@ -273,11 +273,10 @@ def test_yaml_that_would_cost_much_is_refused_at_once_and_in_few_words(
 @pytest.mark.parametrize(
     ("kind", "line", "told"),
     [
-        ("lists", 6, "more than 50,000 values or 1,000,000 characters, aliases filled in"),
-        ("brackets", 1, "nested more than 100 deep"),
-        ("a merge of itself", 1, "*a stands inside of what it names"),
+        ("lists", 6, "more than 1,000,000 characters, aliases filled in"),
+        ("deep lines", 101, "nested more than 100 deep"),
+        ("a merge of itself", 1, "an alias stands inside of what it names"),
         ("digits of sixteen", 1, "a number of more than 100 characters"),
-        ("a long alias", 1, "… (100,037 characters)"),
         ("a long file", None, "is too large for YAML that people write: 1,000,001 characters"),
     ],
 )
