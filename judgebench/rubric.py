@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from judgebench.errors import Problem, SetupError, raise_any, shorten
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Kind, Showing, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.words import plain_id
@@ -195,37 +193,30 @@ class Metric(Strict):
         return self
 
     def _check_severities(self) -> None:
-        given = [label.severity for label in self.labels if label.severity is not None]
-        if self.kind == "nominal" and given:
-            raise ValueError("a nominal metric has no severities: remove them or make it ordinal")
-        if self.kind == "nominal" and self.severe:
-            raise ValueError(
-                "'severe: none' is for ordered labels: write 'kind: ordinal', or remove it"
-            )
-        if given and len(given) != len(self.labels):
-            raise ValueError("give every label a severity, or none")
-        if given and (given[0] != 0 or any(a >= b for a, b in pairwise(given))):
-            raise ValueError("severities must start at 0 and rise from label to label")
+        severities = [label.severity for label in self.labels if label.severity is not None]
+        if self.kind == "nominal" and (severities or self.severe):
+            what = "'severe: none' is" if self.severe else "severities are"
+            raise ValueError(f"{what} for ordered labels: write 'kind: ordinal', or remove it")
+        is_whole = len(severities) == len(self.labels) and sorted({0, *severities}) == severities
+        if severities and not is_whole:
+            raise ValueError("give every label a severity, from 0 and rising, or none")
 
     def _check_spellings(self) -> None:
-        seen: dict[str, str] = {}
-        for text, spelling in self._spelling_pairs():
-            other = seen.setdefault(normalise(spelling), text)
-            if other != text:
-                raise ValueError(f"the spelling {spelling!r} means both {other!r} and {text!r}")
-            if self.several and {"|", ";"} & {*spelling}:
-                raise ValueError(f"{spelling!r} has a sign that stands between several labels")
-            if not normalise(spelling):
-                raise ValueError(f"the spelling {spelling!r} has no letters")
-        if len({*self.label_texts, *self.abstain}) != len(self.labels) + len(self.abstain):
-            raise ValueError("two labels, or a label and abstain, have the same text")
-        examples = Counter(text for label in self.labels for text in label.examples)
-        if twice := [text for text, n in examples.items() if n > 1]:
-            raise ValueError(f"the example {shorten(twice[0])} is given twice")
+        seen: dict[str, int] = {}
+        for place, spellings in enumerate(self._spellings):
+            for spelling in spellings:
+                if seen.setdefault(normalise(spelling), place) != place:
+                    raise ValueError(f"the spelling {spelling!r} is that of two labels")
+                if self.several and {"|", ";"} & {*spelling}:
+                    raise ValueError(f"{spelling!r} has a sign that stands between several labels")
+                if not normalise(spelling):
+                    raise ValueError(f"the spelling {spelling!r} has no letters")
 
-    def _spelling_pairs(self) -> list[tuple[str, str]]:
-        pairs = [(lab.text, s) for lab in self.labels for s in (lab.text, *lab.aliases)]
-        return [*pairs, *((text, text) for text in self.abstain)]
+    @cached_property
+    def _spellings(self) -> list[tuple[str, ...]]:
+        """The text of each label, and of each that gives no grade, with its other spellings."""
+        labels = [(label.text, *label.aliases) for label in self.labels]
+        return [*labels, *((text,) for text in self.abstain)]
 
     @cached_property
     def label_texts(self) -> tuple[str, ...]:
@@ -379,7 +370,7 @@ class Metric(Strict):
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, str]:
-        return {normalise(spelling): text for text, spelling in self._spelling_pairs()}
+        return {normalise(spelling): of[0] for of in self._spellings for spelling in of}
 
     def json_field(self) -> dict[str, Any]:
         """The JSON-schema field that admits this metric's labels and nothing else; a list of them
@@ -423,18 +414,11 @@ class Rubric(Strict):
             raise ValueError(f"two metrics share the id or title {', '.join(twice)}")
         able = [m.id for m in self.metrics if m.kind == "ordinal" and m.of == "answer"]
         for name, of in self.composite.items():
-            unknown = ", ".join(sorted(set(of).difference(able)))
-            if unknown or not of:
+            is_taken = self.find(name) is not None and name not in able
+            if not of or name in of or not {*of} <= {*able} or is_taken:
                 raise ValueError(
-                    f"the composite {name} needs ordinal metrics of answers; found: "
-                    f"{unknown or 'none'}; allowed: {', '.join(able)}"
-                )
-            if name in of:
-                raise ValueError(f"the composite {name} is a mean of itself")
-            if self.find(name) and name not in able:
-                raise ValueError(
-                    f"the composite {name} has the name of a metric, but not the id of an ordinal "
-                    f"one of answers; these are: {', '.join(able)}"
+                    f"the composite {name} needs other ordinal metrics of answers, and no other "
+                    f"metric's name; found: {', '.join(of) or 'none'}; allowed: {', '.join(able)}"
                 )
         return self
 
@@ -497,13 +481,14 @@ class Rubric(Strict):
 
     def only(self, ids: Sequence[str]) -> Rubric:
         """This rubric with only those metrics. Raises SetupError for an unknown id."""
+        named = {name: self.find(name) for name in ids}
         allowed, message = ", ".join(m.id for m in self.metrics), "is not a metric of the rubric"
-        unknown = (i for i in ids if self.find(i) is None)
-        raise_any([Problem(message, field=i, allowed=allowed) for i in unknown])
-        chosen = {m.id for i in ids if (m := self.find(i))}
-        kept = tuple(m for m in self.metrics if m.id in chosen)
-        whole = {name: of for name, of in self.composite.items() if chosen.issuperset(of)}
-        return self.model_copy(update={"metrics": kept, "composite": whole})
+        unknown = (name for name, metric in named.items() if metric is None)
+        raise_any([Problem(message, field=name, allowed=allowed) for name in unknown])
+        metrics = tuple(metric for metric in self.metrics if metric in named.values())
+        chosen = {metric.id for metric in metrics}
+        composite = {name: of for name, of in self.composite.items() if chosen.issuperset(of)}
+        return self.model_copy(update={"metrics": metrics, "composite": composite})
 
 
 def load_rubric(name: str | Path, relative_to: Path | None = None) -> Rubric:

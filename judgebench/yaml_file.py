@@ -31,8 +31,6 @@ _NO_VALUE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeEr
 # What people write is a hundredth of this. Reading the most takes some seconds.
 _MAX_SIZE, _VALUE_SIZE = 1_000_000, 20
 _MAX_DEPTH, _MAX_NUMBER, _MAX_PROBLEMS = 100, 100, 100
-# Of pydantic's errors about a number that is one.
-_BOUNDS = ("greater_than", "less_than", "int_from_float", "multiple_of", "finite_number")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # that of C is many times as fast
 
 
@@ -161,12 +159,9 @@ def validate(
 def _as_written(value: Any, node: yaml.Node, errors: Iterable[ErrorDetails]) -> Any:
     """The value with the file's own texts wherever an error says that a text is meant."""
     copy = deepcopy(value)
-    bounds = {(e["loc"][:-1], repr(e["input"])) for e in errors if e["type"].startswith(_BOUNDS)}
     for error in errors:
         is_value = isinstance(error["input"], int | float | date)
-        # Where a number or a text is meant, and the number is out of bounds, it stays one.
-        is_bounded = (error["loc"][:-1], repr(error["input"])) in bounds
-        if error["type"] == "string_type" and is_value and not is_bounded:
+        if error["type"] == "string_type" and is_value:
             _write(copy, node, error["loc"])
     return copy
 

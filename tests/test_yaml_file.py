@@ -1,7 +1,6 @@
 import re
 import time
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 from hostile_files import yaml_bombs
@@ -99,7 +98,6 @@ def test_numbers_dates_and_bare_words_are_texts_as_written_where_texts_are_meant
         pages: dict[str, int] = {}
         number: float = 0
         shown: bool = False
-        share: Annotated[float, Field(gt=0)] | str = "all"
 
     text = """\
 name: 1.10
@@ -108,18 +106,15 @@ by: {1.10: 2.0, No: yes, 0: ~, 2024-01-02: .inf}
 pages: {1: 2, 02: 0x10}
 number: 1.10
 shown: yes
-share: 0.50
 """
     found = load_model(write(tmp_path, text), Named)
     assert found.name == "1.10"
     assert found.of == ("2024-01-02", "no", "0x1F", "010", "1:30", "1_000", "ON", "x")
     assert found.by == {"1.10": "2.0", "No": "yes", "0": None, "2024-01-02": ".inf"}
     assert found.pages == {"1": 2, "02": 16}
-    assert (found.number, found.shown, found.share) == (1.1, True, 0.5)
+    assert (found.number, found.shown) == (1.1, True)
     one = load_model(write(tmp_path, "name: x\nof: 2024-01-02\n"), Named)
     assert one.of == "2024-01-02"
-    with pytest.raises(SetupError, match=r"file.yaml:2: share.*greater than 0"):
-        load_model(write(tmp_path, "name: 1\nshare: -1\n"), Named)  # no text `-1`
 
 
 def test_a_merged_key_and_an_alias_are_as_written_too(tmp_path: Path) -> None:
