@@ -1067,7 +1067,6 @@ def check(files: Sequence[str | Path], rubric: str | Path | None = None) -> Outc
     24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
     Bar: annotator-1, annotator-2 and annotator-3.
     Overlap: 24 of 24 items with a label have two or more.
-      scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
     """

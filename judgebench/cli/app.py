@@ -202,9 +202,9 @@ def init(
 ) -> None:
     """Write a bench.yaml, a layout.yaml and a rubric from the columns of tables.
 
-    The layout says what every column is; where the tables leave that open, it holds the questions
-    and the options that answer them. Without --order the rubric says how to state the order of
-    labels. Nothing is overwritten.
+    The layout says what every column is; where the tables leave that open, the options that settle
+    it are printed. Without --order the rubric says how to state the order of labels. Nothing is
+    overwritten.
     """
     from judgebench.starter import init as init_from
 
