@@ -81,25 +81,17 @@ def check_all(
 
 def _kind(path: Path) -> FileKind | None:
     """Tell the kind of a file: YAML files by the keys that only their kind has; None for data."""
-    kinds: list[FileKind] = [
-        _JUDGE,
-        *(kind for wing in wings() for kind in wing.kinds),
-        _DATA,
-        _BENCH,
-        *_KINDS,
-    ]
+    of_wings = (kind for wing in wings() for kind in wing.kinds)
+    kinds = [_JUDGE, *of_wings, _DATA, _BENCH, *_KINDS]
+    is_yaml = is_layout(path)
+    keys = {*value} if is_yaml and isinstance(value := load_yaml(path), dict) else set()
     for kind in kinds:
-        if kind.fits and kind.fits(path):
-            return kind
-    if path.suffix not in (".yaml", ".yml"):
-        return None
-    value = load_yaml(path)
-    given = set(value) if isinstance(value, dict) else set()
-    for kind in kinds:
-        if given & set(kind.keys):
+        if keys.intersection(kind.keys) or (kind.fits and kind.fits(path)):
             return None if kind is _DATA else kind
+    if not is_yaml:
+        return None
     known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds if kind.keys)
-    found = ", ".join(map(str, given)) or "no keys"
+    found = ", ".join(map(str, keys)) or "no keys"
     raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
 
 

@@ -239,9 +239,7 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     except TemplateSyntaxError as error:
         line = error.lineno + first_line
         raise SetupError(Problem(f"is not Jinja: {error.message}", str(path), line)) from None
-    except (RecursionError, SyntaxError, MemoryError):
-        raise SetupError(Problem("is nested too deeply", str(path))) from None
-    except ValueError as error:  # a number of 5,000 digits
+    except (RecursionError, SyntaxError, MemoryError, ValueError) as error:  # too deep, too long
         raise SetupError(Problem(f"is not Jinja: {error}", str(path))) from None
     lines = (first_line + node.lineno for node in _take_outside(tree))
     message = "stands outside of the blocks, so the model would not see it"

@@ -179,7 +179,7 @@ def _bench_text(layout: Layout, source: str, truth: Mapping[str, object]) -> str
     """The bench.yaml of tables whose first is read from `source`."""
     given = {key: [*value] if isinstance(value, tuple) else value for key, value in truth.items()}
     rule = given.pop("rule", "median")
-    keys = yaml.safe_dump(given).splitlines() if given else []
+    keys = yaml.safe_dump(given) if given else ""
     judges = map(as_name, layout.judges)
     return _filled(
         _BENCH, name=layout.rubric.name, source=source, judges=[*judges], rule=rule, keys=keys,
@@ -211,9 +211,9 @@ judges: []
 # How several labels of an item become one reference label.
 truth:
   rule: {{ rule }} # or majority, dawid_skene, each; of a nominal metric the majority
-{% for line in keys %}
-  {{ line }}
-{% endfor %}
+{% if keys %}
+  {{ keys|trim|indent(2) }}
+{% endif %}
   # ties: lower # or upper, none; without it upper, and none between nominal labels
 
 # report: {level: 0.95} # of all intervals
