@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -143,6 +143,9 @@ class Prompt:
     template: Template
     asks_for_reference: bool = False
     shows: Shows = "answer"
+    _made: dict[int, tuple[Rubric, list[Mapping[str, Any]]]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @property
     def content_hash(self) -> str:
@@ -163,7 +166,7 @@ class Prompt:
         before, of_text = ((), answer.turns) if answer.is_conversation else (answer.turns, ())
         values = {
             "instructions": rubric.instructions,
-            "metrics": list(map(_plain, rubric.metrics)),
+            "metrics": self._metrics_of(rubric),
             "several": any(metric.several for metric in rubric.metrics),
             "question": fence(question, "question", tag, before) if question else "",
             "answer": fence(text, "answer", tag, of_text),
@@ -174,6 +177,12 @@ class Prompt:
             kind, variable = _BESIDE[self.shows]
             values[variable] = [fence(each, kind, tag) for each in beside]
         return self._filled(values, answer.item_id)
+
+    def _metrics_of(self, rubric: Rubric) -> list[Mapping[str, Any]]:
+        """The metrics as plain data, made once: by identity, as hashing a rubric costs more."""
+        if id(rubric) not in self._made:
+            self._made[id(rubric)] = rubric, [*map(_plain, rubric.metrics)]
+        return self._made[id(rubric)][1]
 
     def render_texts(self, **texts: str) -> tuple[str, str]:
         """The system and the user text that show these texts by their names, each in its fence,

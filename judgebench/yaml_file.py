@@ -66,7 +66,7 @@ def _size(node: yaml.Node, sizes: dict[yaml.Node, int], above: tuple[yaml.Node, 
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
-    """Make texts of the keys, as they are written. Raises YAMLError where one stands twice."""
+    """Make texts of the keys, as they are written. Raises YAMLError for a duplicate one."""
     seen = set[str]()
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
