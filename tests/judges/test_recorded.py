@@ -345,4 +345,4 @@ def test_a_metric_that_nobody_labelled_leaves_nobody_out_of_the_bar() -> None:
     decisions = jb.decide(jb.study(labels, {"m": said}, rubric=rubric))
     assert "nan" not in str(decisions)
     assert "left out of the bar" not in str(decisions)
-    assert any("Ann, Bob and Cem" in said for said in decisions.bars)
+    assert any("Ann, Bob and Cem" in said for said in decisions.context.bars)
