@@ -301,6 +301,7 @@ def side_of(found: Draw) -> tuple[HumanSide, Bar]:
     side = HumanSide(
         median_label(own, "upper"), own, np.stack(others, axis=1), clusters, found.k,
         None if found.nominal else found.k - 1, bar.weights[:, bar.kept], bar.spread,
+        levels=0 if found.nominal or found.k < 3 else found.k - 1,
     )  # fmt: skip
     return side, bar
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.alignment.caveats import (
-    MOST_NAMED,
     bar_lines,
     compared_with,
     odd_uses,
@@ -31,8 +30,7 @@ from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.runs.features import Lines
 from judgebench.shipped import shipped_folder, shipped_names
-from judgebench.stats.arrays import value_counts
-from judgebench.studies.study import Humans, backend_fact, study_of
+from judgebench.studies.study import study_of
 from judgebench.studies.truth import TruthConfig
 from judgebench.studies.verdicts import suspicions
 from judgebench.words import counted
@@ -75,7 +73,6 @@ def check(
     24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
     Bar: annotator-1, annotator-2 and annotator-3.
     Overlap: 24 of 24 items with a label have two or more.
-      scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
     """
@@ -166,8 +163,8 @@ def _check_data(
 def _check_truth(
     outcome: Outcome, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
 ) -> None:
-    """Report who makes the truth by which rule, who is left out of the bar, and how annotators use
-    the labels; `file` is that of the rule."""
+    """Report who makes the truth by which rule, who is left out of the bar, and who uses labels
+    oddly; `file` is that of the rule."""
     used = {label.metric for label in dataset.labels if label.label is not None}
     if not used:
         return
@@ -176,21 +173,7 @@ def _check_truth(
     before = "" if file else "unless a bench.yaml says otherwise: "
     outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():
-        outcome.facts += _label_use(humans)
         outcome.warnings += [Problem(said.rstrip("."), file) for said in odd_uses(humans)]
-
-
-def _label_use(humans: Humans) -> Iterator[str]:
-    """`  tone, ann: Kind 120 (80 %), Rude 30 (20 %)` for each of a few people."""
-    people = humans.people
-    for who, labels in zip(people.annotators[:MOST_NAMED], people.values.T, strict=False):
-        counts = value_counts(labels[None], len(humans.metric.labels))[0].tolist()
-        if total := sum(counts):
-            shares = (
-                f"{label} {count:,} ({100 * count / total:.0f} %)"
-                for label, count in zip(humans.metric.label_texts, counts, strict=True)
-            )
-            yield f"  {humans.metric.id}, {who}: {', '.join(shares)}"
 
 
 def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None:
@@ -208,14 +191,6 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None
     outcome.warnings += bench.warnings
     for judge in bench.judges:
         outcome.warnings += _unset_keys(str(path), judge)
-        outcome.facts += _knowledge(judge)
-
-
-def _knowledge(judge: LLMJudge) -> Iterator[str]:
-    """Describe the documents in which the judge looks things up."""
-    if isinstance(known := backend_fact(judge.describe(), "knowledge"), Mapping):
-        held = counted(known["corpus"]["documents"], "document")
-        yield f"judges.{judge.name}: looks things up in {held}"
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:

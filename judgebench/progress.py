@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ _SAY_S, _SAY_SHARE = 5.0, 0.1
 class Progress(Protocol):
     """Follows pieces of work by their names: judges, generators, evaluators.
 
-    Several may go on at once, but the methods are called one at a time.
+    Several may go on at once, each in a thread of its own.
     """
 
     def start(self, name: str, total: int, done: int) -> None:
@@ -52,26 +51,6 @@ class NoProgress:
 
 
 SILENT = NoProgress()
-
-
-class OneAtATime:
-    """Passes on to a Progress the calls of several threads, one at a time."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._lock = threading.RLock()
-
-    def start(self, name: str, total: int, done: int) -> None:
-        with self._lock:
-            self._progress.start(name, total, done)
-
-    def advance(self, name: str, what: Verdict | str = "") -> None:
-        with self._lock:
-            self._progress.advance(name, what)
-
-    def say(self, message: str) -> None:
-        with self._lock:
-            self._progress.say(message)
 
 
 @contextmanager

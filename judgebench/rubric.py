@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,14 +18,11 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     StringConstraints,
-    field_serializer,
-    model_serializer,
     model_validator,
 )
 
-from judgebench.errors import Problem, SetupError, raise_any, shorten
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Kind, Showing, content_hash
 from judgebench.shipped import DECISION_RULE, find_file, shipped_names
 from judgebench.words import plain_id
@@ -73,10 +68,13 @@ def _texts(value: Any) -> Any:
     return (value,)
 
 
-def _mean_of(value: Any) -> Any:
-    """`mean of [relevancy, fluency]` as a list."""
-    found = re.fullmatch(r"mean of \[(.*)\]", value) if isinstance(value, str) else None
-    return [name.strip() for name in found[1].split(",")] if found else value
+def _none_severe(value: Any) -> Any:
+    if value not in (None, "none"):
+        raise ValueError(
+            "must be 'none', for ordered labels of which none is severe; which labels are severe "
+            "where not only the last one is, `severe_from` in a decision rule says"
+        )
+    return value
 
 
 _PREFERENCES = ("first", "second", "tie")
@@ -134,11 +132,6 @@ class Label(Strict):
     def _from_text(cls, value: Any) -> Any:
         return value if isinstance(value, dict | Label) else {"text": value}
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # So that the hash of a rubric is what it was before there were examples.
-        return {k: v for k, v in plain(self).items() if v or k != "examples"}
-
 
 class Metric(Strict):
     """One question about an answer and the labels that may be given.
@@ -150,6 +143,8 @@ class Metric(Strict):
     responses, or a criterion that an item brings. In a file `kind: preference` is short for a
     nominal metric of pairs whose three labels mean the first response, the second, and a tie.
     With `several` more than one label may be right: annotators and judges may give several.
+    `severe: none` says of an ordinal metric, such as a score of 1 to 5, that no label is one to
+    look out for: its order and distances count, and nothing is measured of severe answers.
     `order: unknown` says of a nominal metric that nobody has said yet whether one label is worse.
     In a file question may be left out, and one of id and title.
     """
@@ -162,41 +157,28 @@ class Metric(Strict):
     preference: bool = False
     several: bool = False
     order: Literal["unknown"] | None = None
+    severe: Annotated[Literal["none"] | None, BeforeValidator(_none_severe)] = None
     labels: tuple[Label, ...] = Field(min_length=2)
     abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
     prompt_order: tuple[Text, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_its_id(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(title := value.get("title"), str):
+    def _filled_in(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if isinstance(title := value.get("title"), str):
             value = {"id": plain_id(title), **value}
-        if not isinstance(value, dict) or "id" not in value:
-            return value
-        title = value.get("title", str(value["id"]).replace("_", " ").capitalize())
-        question = f"Which label does the answer deserve for {title}?"
-        return {"title": title, "question": question, **value}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_preference(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("kind") == "ordinal":
-            return {k: v for k, v in value.items() if (k, v) != ("order", "unknown")}
-        if not isinstance(value, dict) or value.get("kind") != "preference":
-            return value
-        return {
-            "labels": _PREFERENCES,
-            "of": "pair",
-            **value,
-            "kind": "nominal",
-            "preference": True,
-        }
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # So that the hash of a rubric is what it was before there were pairs, criteria, `several`.
-        usual = {"of": "answer", "preference": False, "several": False, "order": None}
-        return {k: v for k, v in plain(self).items() if k not in usual or v != usual[k]}
+        if "id" in value:
+            title = value.get("title", str(value["id"]).replace("_", " ").capitalize())
+            question = f"Which label does the answer deserve for {title}?"
+            value = {"title": title, "question": question, **value}
+        if value.get("kind") == "preference":
+            value = {"labels": _PREFERENCES, "of": "pair", **value}
+            value |= {"kind": "nominal", "preference": True}
+        if value.get("kind") == "ordinal" and value.get("order") == "unknown":
+            value = {**value, "order": None}
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Metric:
@@ -210,39 +192,31 @@ class Metric(Strict):
             raise ValueError("prompt_order must list every label's text exactly once")
         return self
 
-    @field_serializer("abstain")
-    def _as_written(self, abstain: tuple[str, ...]) -> str | list[str] | None:
-        # One stays a text, so that the hash of a rubric is what it was before there were several.
-        return list(abstain) if len(abstain) > 1 else next(iter(abstain), None)
-
     def _check_severities(self) -> None:
-        given = [label.severity for label in self.labels if label.severity is not None]
-        if self.kind == "nominal" and given:
-            raise ValueError("a nominal metric has no severities: remove them or make it ordinal")
-        if given and len(given) != len(self.labels):
-            raise ValueError("give every label a severity, or none")
-        if given and (given[0] != 0 or any(a >= b for a, b in pairwise(given))):
-            raise ValueError("severities must start at 0 and rise from label to label")
+        severities = [label.severity for label in self.labels if label.severity is not None]
+        if self.kind == "nominal" and (severities or self.severe):
+            what = "'severe: none' is" if self.severe else "severities are"
+            raise ValueError(f"{what} for ordered labels: write 'kind: ordinal', or remove it")
+        is_whole = len(severities) == len(self.labels) and sorted({0, *severities}) == severities
+        if severities and not is_whole:
+            raise ValueError("give every label a severity, from 0 and rising, or none")
 
     def _check_spellings(self) -> None:
-        seen: dict[str, str] = {}
-        for text, spelling in self._spelling_pairs():
-            other = seen.setdefault(normalise(spelling), text)
-            if other != text:
-                raise ValueError(f"the spelling {spelling!r} means both {other!r} and {text!r}")
-            if self.several and {"|", ";"} & {*spelling}:
-                raise ValueError(f"{spelling!r} has a sign that stands between several labels")
-            if not normalise(spelling):
-                raise ValueError(f"the spelling {spelling!r} has no letters")
-        if len({*self.label_texts, *self.abstain}) != len(self.labels) + len(self.abstain):
-            raise ValueError("two labels, or a label and abstain, have the same text")
-        examples = Counter(text for label in self.labels for text in label.examples)
-        if twice := [text for text, n in examples.items() if n > 1]:
-            raise ValueError(f"the example {shorten(twice[0])} is given twice")
+        seen: dict[str, int] = {}
+        for place, spellings in enumerate(self._spellings):
+            for spelling in spellings:
+                if seen.setdefault(normalise(spelling), place) != place:
+                    raise ValueError(f"the spelling {spelling!r} is that of two labels")
+                if self.several and {"|", ";"} & {*spelling}:
+                    raise ValueError(f"{spelling!r} has a sign that stands between several labels")
+                if not normalise(spelling):
+                    raise ValueError(f"the spelling {spelling!r} has no letters")
 
-    def _spelling_pairs(self) -> list[tuple[str, str]]:
-        pairs = [(lab.text, s) for lab in self.labels for s in (lab.text, *lab.aliases)]
-        return [*pairs, *((text, text) for text in self.abstain)]
+    @cached_property
+    def _spellings(self) -> list[tuple[str, ...]]:
+        """The text of each label, and of each that gives no grade, with its other spellings."""
+        labels = [(label.text, *label.aliases) for label in self.labels]
+        return [*labels, *((text,) for text in self.abstain)]
 
     @cached_property
     def label_texts(self) -> tuple[str, ...]:
@@ -256,10 +230,30 @@ class Metric(Strict):
             raise ValueError(f"the nominal metric {self.id} has no severities")
         return tuple(i if x.severity is None else x.severity for i, x in enumerate(self.labels))
 
+    @cached_property
+    def values(self) -> tuple[float, ...]:
+        """What each label counts in a mean: its severity; where none is severe, the number that it
+        is, if all of them are numbers. Raises ValueError for a nominal metric."""
+        try:
+            return self.severities if self.has_severe else tuple(map(float, self.label_texts))
+        except ValueError:
+            return self.severities
+
+    @cached_property
+    def penalties(self) -> tuple[int, ...]:
+        """One number per label that is lower the better it is: its severity; where none is severe,
+        a later label is better. Raises ValueError for a nominal metric."""
+        return self.severities if self.has_severe else tuple(-s for s in self.severities)
+
+    @property
+    def has_severe(self) -> bool:
+        """True where some label is severe: it is ordinal, and not `severe: none`."""
+        return self.kind == "ordinal" and self.severe is None
+
     @property
     def most_severe(self) -> str | None:
-        """The last label of an ordinal metric; None for a nominal one."""
-        return self.label_texts[-1] if self.kind == "ordinal" else None
+        """The last label; None where no label is severe."""
+        return self.label_texts[-1] if self.has_severe else None
 
     def swapped(self, label: str) -> str:
         """The label of the same pair in the other order."""
@@ -376,7 +370,7 @@ class Metric(Strict):
 
     @cached_property
     def _by_spelling(self) -> Mapping[str, str]:
-        return {normalise(spelling): text for text, spelling in self._spelling_pairs()}
+        return {normalise(spelling): of[0] for of in self._spellings for spelling in of}
 
     def json_field(self) -> dict[str, Any]:
         """The JSON-schema field that admits this metric's labels and nothing else; a list of them
@@ -410,16 +404,7 @@ class Rubric(Strict):
     instructions: Text = "Give each answer one label for each metric."
     metrics: tuple[Metric, ...] = Field(min_length=1)
     source: str = ""
-    composite: dict[Identifier, Annotated[tuple[str, ...], BeforeValidator(_mean_of)]] = Field(
-        default_factory=dict
-    )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        value = dict(plain(self))
-        if not value["composite"]:
-            del value["composite"]
-        return value
+    composite: dict[Identifier, tuple[str, ...]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> Rubric:
@@ -429,29 +414,26 @@ class Rubric(Strict):
             raise ValueError(f"two metrics share the id or title {', '.join(twice)}")
         able = [m.id for m in self.metrics if m.kind == "ordinal" and m.of == "answer"]
         for name, of in self.composite.items():
-            unknown = ", ".join(sorted(set(of).difference(able)))
-            if unknown or not of:
+            is_taken = self.find(name) is not None and name not in able
+            if not of or name in of or not {*of} <= {*able} or is_taken:
                 raise ValueError(
-                    f"the composite {name} needs ordinal metrics of answers; found: "
-                    f"{unknown or 'none'}; allowed: {', '.join(able)}"
-                )
-            if name in of:
-                raise ValueError(f"the composite {name} is a mean of itself")
-            if self.find(name) and name not in able:
-                raise ValueError(
-                    f"the composite {name} has the name of a metric, but not the id of an ordinal "
-                    f"one of answers; these are: {', '.join(able)}"
+                    f"the composite {name} needs other ordinal metrics of answers, and no other "
+                    f"metric's name; found: {', '.join(of) or 'none'}; allowed: {', '.join(able)}"
                 )
         return self
 
     @classmethod
     def from_labels(
-        cls, labels: Mapping[str, Sequence[str]], *, nominal: Collection[str] = ()
+        cls,
+        labels: Mapping[str, Sequence[str]],
+        *,
+        nominal: Collection[str] = (),
+        severe: Mapping[str, Literal["none"]] = {},
     ) -> Rubric:
         """The rubric of metrics and their labels, each from the least to the most severe.
 
-        The labels of the metrics in `nominal` are unordered. Raises SetupError with every
-        problem.
+        The labels of the metrics in `nominal` are unordered; `severe={"Quality": "none"}` says that
+        none of Quality's ordered labels is severe. Raises SetupError with every problem.
 
         >>> rubric = Rubric.from_labels({"Tone": ["Friendly", "Curt", "Rude"]})
         >>> rubric.metrics[0].id, rubric.metrics[0].most_severe
@@ -462,17 +444,22 @@ class Rubric(Strict):
                 "title": title,
                 "kind": "nominal" if title in nominal else "ordinal",
                 "labels": list(texts),
+                "severe": severe.get(title),
             }
             for title, texts in labels.items()
         ]
         rubric = validate({"metrics": metrics}, cls, file="rubric")
-        rubric.only(list(nominal))  # raises where one of them is not a metric
+        rubric.only([*nominal, *severe])  # raises where one of them is not a metric
         return rubric
 
     @property
     def content_hash(self) -> str:
         """Changes with anything that could change a verdict or its score."""
-        return content_hash(self.model_dump(mode="json", exclude={"source"}))
+        return content_hash({**self.as_plain(), "source": ""})
+
+    def as_plain(self) -> dict[str, Any]:
+        """The rubric as values of JSON, without what is as usual."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     def of_kind(self, *kinds: Kind) -> Rubric | None:
         """This rubric with its metrics of such rows alone; None where it has none."""
@@ -494,13 +481,14 @@ class Rubric(Strict):
 
     def only(self, ids: Sequence[str]) -> Rubric:
         """This rubric with only those metrics. Raises SetupError for an unknown id."""
+        named = {name: self.find(name) for name in ids}
         allowed, message = ", ".join(m.id for m in self.metrics), "is not a metric of the rubric"
-        unknown = (i for i in ids if self.find(i) is None)
-        raise_any([Problem(message, field=i, allowed=allowed) for i in unknown])
-        chosen = {m.id for i in ids if (m := self.find(i))}
-        kept = tuple(m for m in self.metrics if m.id in chosen)
-        whole = {name: of for name, of in self.composite.items() if chosen.issuperset(of)}
-        return self.model_copy(update={"metrics": kept, "composite": whole})
+        unknown = (name for name, metric in named.items() if metric is None)
+        raise_any([Problem(message, field=name, allowed=allowed) for name in unknown])
+        metrics = tuple(metric for metric in self.metrics if metric in named.values())
+        chosen = {metric.id for metric in metrics}
+        composite = {name: of for name, of in self.composite.items() if chosen.issuperset(of)}
+        return self.model_copy(update={"metrics": metrics, "composite": composite})
 
 
 def load_rubric(name: str | Path, relative_to: Path | None = None) -> Rubric:

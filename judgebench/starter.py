@@ -5,23 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, StrictUndefined
 
 from judgebench.data.layout import Layout, layout_lines
 from judgebench.data.layout_yaml import as_yaml
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
-from judgebench.data.settings import Unsettled, settings_of
+from judgebench.data.settings import settings_of
 from judgebench.errors import Problem, SetupError, some
 from judgebench.files import all_or_nothing, write_atomically
-from judgebench.rubric import Rubric
 from judgebench.words import as_name
 
 BENCH, LAYOUT, RUBRIC = "bench.yaml", "layout.yaml", "rubric.yaml"
@@ -55,11 +53,10 @@ def init(
     default that of the first.
 
     `columns` is as in `jb.layout`. Without an `order`, metrics are written without an order of
-    severity, and a comment in the rubric says how to state it. Where the tables leave questions
-    open, only layout.yaml is written, with each question as a comment.
+    severity, and a comment in the rubric says how to state it.
 
-    Raises SetupError where a file cannot be read, or one would be overwritten; nothing is written
-    then.
+    Raises SetupError where a file cannot be read, or one would be overwritten, and Unsettled where
+    the tables can be read in several ways; nothing is written then.
 
     >>> import judgebench as jb
     >>> [path.name for path in jb.init("answers.csv", "mine").files]
@@ -68,22 +65,7 @@ def init(
     paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
     folder = Path(to) if to is not None else paths[0].parent
     tables = GivenTables(unsorted=[s for path in paths for s in sources_of(path, path.name)])
-    try:
-        return save(infer_layout(tables, settings_of(columns), labelled=False), folder)
-    except Unsettled as unsettled:
-        return _save_questions(unsettled, folder)
-
-
-def _save_questions(unsettled: Unsettled, folder: Path) -> Started:
-    """Write what is open as comments. Raises the questions where the file is there already."""
-    path = folder / LAYOUT
-    lines = [line for question in unsettled.questions for line in str(question).splitlines()]
-    head = "Some columns can be read in several ways: run `judgebench init` again with one option"
-    text = "".join(f"# {line}\n" for line in (head, "of each question.", *lines))
-    with all_or_nothing(folder, [path]):
-        write_atomically(path, text.encode())
-    step = "Run it again with one option of each question; delete this layout.yaml before."
-    return Started((path,), tuple(lines), (step,))
+    return save(infer_layout(tables, settings_of(columns), labelled=False), folder)
 
 
 def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Started:
@@ -92,47 +74,33 @@ def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Star
     from judgebench.runs.load import load_bench
 
     lacking = not any(sheet.has_labels for sheet in layout.sheets)
-    names = [BENCH, LAYOUT, RUBRIC, *([LABELS] if lacking else [])]
-    paths = [folder / name for name in names]
-    source = layout.sheets[0].source.path
     if lacking and not any(sheet.of("text", "messages") for sheet in layout.sheets):
         columns = some(c for sheet in layout.sheets for c in sheet.columns)
         message = "holds neither texts to judge nor labels: say where they stand, as in --column "
         message += "'COLUMN=text' or --column 'COLUMN=label'"
         raise SetupError(Problem(message, layout.name, 1, "", columns))
+    source = layout.sheets[0].source.path.name
+    texts = {
+        BENCH: _bench_text(layout, source, truth),
+        LAYOUT: as_yaml(replace(layout, truth=truth), folder, RUBRIC),
+        RUBRIC: _filled(_RUBRIC, rubric=layout.rubric, source=source, is_example=lacking),
+    }
+    paths = [folder / name for name in (*texts, *([LABELS] if lacking else []))]
     with all_or_nothing(folder, paths):
-        rubric = rubric_text(layout.rubric, source.name, is_example=lacking)
-        write_atomically(folder / RUBRIC, rubric.encode())
-        written = as_yaml(replace(layout, truth=truth), folder, RUBRIC)
-        write_atomically(folder / LAYOUT, written.encode())
-        judges = [
-            f"{{name: {_quoted(as_name(name))}, verdicts: {LAYOUT}}}" for name in layout.judges
-        ]
-        write_atomically(folder / BENCH, bench_text(source, [LAYOUT], judges, truth).encode())
+        for path, text in zip(paths, texts.values(), strict=False):
+            write_atomically(path, text.encode())
         with closing(load_bench(folder / BENCH)) as bench:  # which is an error if it cannot run
             answers = bench.dataset.answers
-        ids = [metric.id for metric in layout.rubric.metrics]
-        rows = ([one.item_id, "your-name", *[""] * len(ids)] for one in answers)
         if lacking:
-            table = csv_text(["item_id", "annotator", *ids], rows)
-            write_atomically(folder / LABELS, table.encode())
+            ids = [metric.id for metric in layout.rubric.metrics]
+            blank = ["your-name", *[""] * len(ids)]
+            rows = [["item_id", "annotator", *ids], *([one.item_id, *blank] for one in answers)]
+            out = io.StringIO()
+            csv.writer(out, lineterminator="\n").writerows(rows)
+            write_atomically(folder / LABELS, out.getvalue().encode())
     has_texts = any(answer.text for answer in answers)
-    return Started(
-        tuple(paths), tuple(layout_lines(layout)),
-        tuple(_next_steps(layout, folder, lacking, has_texts)),
-    )  # fmt: skip
-
-
-def stem_of(path: Path) -> str:
-    """The file's name as the name of a benchmark and a rubric."""
-    return re.sub("[^A-Za-z0-9_-]+", "-", path.name.split(".")[0]).strip("-_")[:60] or "mine"
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table as CSV."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([header, *rows])
-    return out.getvalue()
+    steps = _next_steps(layout, folder, lacking, has_texts)
+    return Started(tuple(paths), tuple(layout_lines(layout)), tuple(steps))
 
 
 def _quoted(text: str) -> str:
@@ -142,11 +110,6 @@ def _quoted(text: str) -> str:
         return text
     dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=10**9)
     return str(dumped).rstrip("\n")
-
-
-def rubric_text(rubric: Rubric, source: str, *, is_example: bool = False) -> str:
-    """The rubric of what was read from `source`, with comments on what to do about it."""
-    return filled(_RUBRIC, rubric=rubric, source=source, is_example=is_example)
 
 
 _RUBRIC = """\
@@ -186,6 +149,10 @@ metrics:
 {% elif metric.kind == "nominal" %}
     kind: nominal
     labels: # none is worse than another
+{% elif metric.severe %}
+    kind: ordinal
+    severe: none # all labels are alike but for their order
+    labels: # from the lowest to the highest
 {% else %}
     kind: ordinal
     labels: # from the least to the most severe
@@ -197,37 +164,27 @@ metrics:
 """
 
 
-def filled(template: str, **values: Any) -> str:
+def _filled(template: str, **values: Any) -> str:
     """The text that a template makes of values: `quoted` as YAML reads them back, or
     `comment`s."""
-    return _template(template).render(values)
-
-
-@cache
-def _template(text: str) -> Template:
     environment = Environment(  # of text that is no HTML
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined,
         autoescape=False,
     )  # fmt: skip
     environment.filters |= {"quoted": _quoted, "comment": lambda text: " ".join(text.split())}
-    return environment.from_string(text)
+    return environment.from_string(template).render(values)
 
 
-def bench_text(
-    path: Path,
-    data: Sequence[str],
-    judges: Sequence[str] = (),
-    truth: Mapping[str, object] = {},
-) -> str:
-    """The bench.yaml of data read from the file `path`, with the entries of its judges and these
-    keys of its `truth`."""
-    name, source = stem_of(path), path.name
+def _bench_text(layout: Layout, source: str, truth: Mapping[str, object]) -> str:
+    """The bench.yaml of tables whose first is read from `source`."""
     given = {key: [*value] if isinstance(value, tuple) else value for key, value in truth.items()}
     rule = given.pop("rule", "median")
-    keys = yaml.safe_dump(given).splitlines() if given else []
-    return filled(
-        _BENCH, name=name, source=source, data=", ".join(data), judges=judges, rule=rule, keys=keys
-    )
+    keys = yaml.safe_dump(given) if given else ""
+    judges = map(as_name, layout.judges)
+    return _filled(
+        _BENCH, name=layout.rubric.name, source=source, judges=[*judges], rule=rule, keys=keys,
+        layout=LAYOUT,
+    )  # fmt: skip
 
 
 _BENCH = """\
@@ -235,7 +192,7 @@ _BENCH = """\
 # docs/bench.md explains every key.
 name: {{ name|quoted }} # names the run folder: runs/{{ name }}
 rubric: rubric.yaml # the order of labels
-data: [{{ data }}] # further files of labels go here
+data: [{{ layout }}] # further files of labels go here
 
 # Who is compared with the annotators.
 {% if judges %}
@@ -244,8 +201,8 @@ judges:
 # Take the brackets and the # away, and fill in one or more.
 judges: []
 {% endif %}
-{% for entry in judges %}
-  - {{ entry }}
+{% for judge in judges %}
+  - {name: {{ judge|quoted }}, verdicts: {{ layout }}}
 {% endfor %}
 #  - name: my-judge
 #    backend: openai-compatible:MODEL # or litellm:PROVIDER/MODEL: `judgebench list backends`
@@ -254,9 +211,9 @@ judges: []
 # How several labels of an item become one reference label.
 truth:
   rule: {{ rule }} # or majority, dawid_skene, each; of a nominal metric the majority
-{% for line in keys %}
-  {{ line }}
-{% endfor %}
+{% if keys %}
+  {{ keys|trim|indent(2) }}
+{% endif %}
   # ties: lower # or upper, none; without it upper, and none between nominal labels
 
 # report: {level: 0.95} # of all intervals
@@ -268,7 +225,7 @@ def _next_steps(layout: Layout, folder: Path, lacking: bool, has_texts: bool) ->
     names = {"bench": BENCH, "layout": LAYOUT, "rubric": RUBRIC, "labels": LABELS}
     paths = {name: folder / file for name, file in names.items()}
     unordered = [m.title for m in layout.rubric.metrics if m.order]
-    return filled(
+    return _filled(
         _NEXT_STEPS, judges=layout.judges, unordered=unordered, lacking=lacking,
         has_texts=has_texts, **paths,
     ).splitlines()  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import lru_cache, partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,26 +18,20 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
-from yaml.parser import ParserError
-from yaml.reader import ReaderError
-from yaml.scanner import ScannerError
 
-from judgebench.errors import Problem, SetupError, raise_any, shorten
+from judgebench.errors import Problem, SetupError, nearest, raise_any, shorten
 from judgebench.files import open_bytes, read_lines, read_object
 
 Model = TypeVar("Model", bound=BaseModel)
 _SECRET = re.compile(r"api_?key|token\b|secret|password|base_url|headers|extra_body", re.IGNORECASE)
-_MERGE = "tag:yaml.org,2002:merge"
-_NUMBERS = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
-_PLAIN = *_NUMBERS, "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
-_TEXT = "tag:yaml.org,2002:str"
+_MERGE, _TEXT = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
+_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool", "timestamp")}
 # What the YAML package raises for the 31st of June, and for what is not of its tag (`!!bool x`).
 _NO_VALUE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 # What people write is a hundredth of this. Reading the most takes some seconds.
-_MOST_CHARACTERS, _MOST_VALUES, _DEEPEST, _LONGEST_NUMBER = 1_000_000, 50_000, 100, 100
-_MOST_PROBLEMS = 100
-# Of pydantic's errors about a number that is one.
-_BOUNDS = ("greater_than", "less_than", "int_from_float", "multiple_of", "finite_number")
+_MAX_SIZE, _VALUE_SIZE = 1_000_000, 20
+_MAX_DEPTH, _MAX_NUMBER, _MAX_PROBLEMS = 100, 100, 100
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # that of C is many times as fast
 
 
 class Strict(BaseModel):
@@ -46,59 +40,45 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _BoundedLoader(yaml.SafeLoader):
-    """Refuses a mapping with a duplicate key, of which YAML would silently keep the last, and what
-    is too large once every alias (`*name`) is replaced by what it stands for.
-
-    `parsed` is the text as another parser reads it, instead of the one in Python.
-    """
-
-    def __init__(self, text: str, parsed: Any = None) -> None:
-        super().__init__(text if parsed is None else "")
-        for name in () if parsed is None else ("check_event", "peek_event", "get_event"):
-            setattr(self, name, getattr(parsed, name))
-        self._values = self._characters = self._depth = 0
-        self._sizes: dict[yaml.Node, tuple[int, int]] = {}
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        before, copied = (self._values, self._characters), self.check_event(yaml.AliasEvent)
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise _refused(f"nested more than {_DEEPEST} deep", event.start_mark)
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        assert node is not None
-        if copied and node not in self._sizes:
-            raise _refused(f"*{event.anchor} stands inside of what it names", event.start_mark)
-        length = len(node.value) if isinstance(node, yaml.ScalarNode) else 0
-        values, characters = self._sizes[node] if copied else (1, length)
-        self._values, self._characters = self._values + values, self._characters + characters
-        self._sizes[node] = self._values - before[0], self._characters - before[1]
-        if self._values > _MOST_VALUES or self._characters > _MOST_CHARACTERS:
-            most = f"{_MOST_VALUES:,} values or {_MOST_CHARACTERS:,} characters"
-            raise _refused(f"more than {most}, aliases filled in", event.start_mark)
-        if length > _LONGEST_NUMBER and node.tag in _NUMBERS:
-            raise _refused(f"a number of more than {_LONGEST_NUMBER} characters", event.start_mark)
-        return node
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == _MERGE:
-                continue
-            if key_node.tag in _PLAIN:  # a key is a text, as it is written
-                key_node.tag = _TEXT
-            key = self.construct_object(key_node)
-            if key in seen:
-                raise _refused(f"duplicate key {key!r}", key_node.start_mark)
-            seen.add(key)
-        return node
+def _size(node: yaml.Node, sizes: dict[yaml.Node, int], above: tuple[yaml.Node, ...] = ()) -> int:
+    """The characters in a tree, and some for each value, with every alias (`*name`) replaced by
+    what it stands for. Raises YAMLError where they are too many, and for a duplicate key, of which
+    YAML would silently keep the last."""
+    if node in sizes:
+        return sizes[node]
+    if node in above:
+        raise _refused("an alias stands inside of what it names", node)
+    if len(above) > _MAX_DEPTH:
+        raise _refused(f"nested more than {_MAX_DEPTH} deep", node)
+    size, within = _VALUE_SIZE, node.value
+    if isinstance(node, yaml.ScalarNode):
+        size, within = size + len(node.value), []
+        if node.tag in _PLAIN and len(node.value) > _MAX_NUMBER:
+            raise _refused(f"a number of more than {_MAX_NUMBER} characters", node)
+    elif isinstance(node, yaml.MappingNode):
+        _check_keys(node)
+        within = [part for pair in node.value for part in pair]
+    size += sum(_size(part, sizes, (*above, node)) for part in within)
+    if size > _MAX_SIZE:
+        raise _refused(f"more than {_MAX_SIZE:,} characters, aliases filled in", node)
+    sizes[node] = size
+    return size
 
 
-def _refused(problem: str, mark: Any) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+def _check_keys(node: yaml.MappingNode) -> None:
+    """Make texts of the keys, as they are written. Raises YAMLError for a duplicate one."""
+    seen = set[str]()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+            if key.tag in _PLAIN:
+                key.tag = _TEXT
+            if key.value in seen:
+                raise _refused(f"duplicate key {shorten(key.value)}", key)
+            seen.add(key.value)
+
+
+def _refused(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def read_text(path: Path) -> str:
@@ -122,21 +102,16 @@ def parse_yaml(text: str, file: str, first_line: int = 1) -> Any:
 
 def parse_with_lines(text: str, file: str, first_line: int = 1) -> tuple[Any, yaml.Node | None]:
     """The value of the text, and the tree that it was made from. Raises SetupError."""
-    if len(text) > _MOST_CHARACTERS:
-        raise SetupError(
-            Problem(
-                f"is too large for YAML that people write: {len(text):,} characters",
-                file,
-                allowed=f"at most {_MOST_CHARACTERS:,}",
-            )
-        )
+    if len(text) > _MAX_SIZE:
+        message = f"is too large for YAML that people write: {len(text):,} characters"
+        raise SetupError(Problem(message, file, allowed=f"at most {_MAX_SIZE:,}"))
     try:
-        if yaml.__with_libyaml__:  # many times as fast, but says less of what is not YAML
-            try:
-                return _loaded(_BoundedLoader(text, yaml.CSafeLoader(text)))
-            except (ParserError, ReaderError, ScannerError):
-                pass
-        return _loaded(_BoundedLoader(text))
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None, None
+        _size(node, {})
+        return loader.construct_document(node), node
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
@@ -144,14 +119,6 @@ def parse_with_lines(text: str, file: str, first_line: int = 1) -> tuple[Any, ya
         raise SetupError(Problem(f"is not YAML: {message}", file=file, line=line)) from None
     except _NO_VALUE as error:
         raise SetupError(Problem(f"cannot be read as YAML: {error}", file=file)) from None
-
-
-def _loaded(loader: yaml.SafeLoader) -> tuple[Any, yaml.Node | None]:
-    try:
-        node = loader.get_single_node()
-        return (None if node is None else loader.construct_document(node)), node
-    finally:
-        loader.dispose()
 
 
 def load_yaml(path: Path) -> Any:
@@ -192,26 +159,24 @@ def validate(
 def _as_written(value: Any, node: yaml.Node, errors: Iterable[ErrorDetails]) -> Any:
     """The value with the file's own texts wherever an error says that a text is meant."""
     copy = deepcopy(value)
-
-    @cache
-    def inside(of: yaml.MappingNode) -> dict[Any, yaml.Node]:
-        return {name.value: found for name, found in of.value if isinstance(name, yaml.ScalarNode)}
-
-    bounds = {(e["loc"][:-1], repr(e["input"])) for e in errors if e["type"].startswith(_BOUNDS)}
     for error in errors:
-        if error["type"] != "string_type" or not isinstance(error["input"], int | float | date):
-            continue
-        if (error["loc"][:-1], repr(error["input"])) in bounds:
-            continue  # a number or a text, and the number is out of bounds
-        above, at, inner, below = copy, None, copy, node
-        for part in error["loc"]:  # of which some are names of types
-            if isinstance(below, yaml.MappingNode) and part in inside(below) and part in inner:
-                above, at, inner, below = inner, part, inner[part], inside(below)[part]
-            elif isinstance(below, yaml.SequenceNode) and isinstance(part, int):
-                above, at, inner, below = inner, part, inner[part], below.value[part]
-        if isinstance(below, yaml.ScalarNode):
-            above[at] = below.value
+        is_value = isinstance(error["input"], int | float | date)
+        if error["type"] == "string_type" and is_value:
+            _write(copy, node, error["loc"])
     return copy
+
+
+def _write(value: Any, node: yaml.Node, loc: tuple[int | str, ...]) -> None:
+    """Put the file's own text in the place of the value at `loc`, of which some parts are names of
+    types."""
+    for part in loc:
+        if (entry := _entries(node).get(part)) is None:
+            continue
+        node = entry[1]
+        if isinstance(node, yaml.ScalarNode):
+            value[part] = node.value
+            return
+        value = value[part]
 
 
 def load_json(path: Path, model: type[Model], what: str) -> Model:
@@ -257,103 +222,102 @@ def read_models(
 def _problems(
     error: ValidationError, model: type[BaseModel], file: str, node: yaml.Node | None
 ) -> Sequence[Problem]:
-    problems: list[Problem] = []
-    for item in _first_causes(error):
-        if len(problems) == _MOST_PROBLEMS:
-            return [*problems, Problem("has more problems; these come first", file)]
-        where = ".".join(str(part) for part in item["loc"])
-        found = "" if item["type"] == "missing" else shorten(item["input"])
-        if _SECRET.search(f"{where} {found}"):  # a key where its variable's name belongs
-            found = ""
-        message = item["msg"].removeprefix("Value error, ")
-        message = message.replace("Input should be ", "must be ", 1)
-        allowed = ""
-        if item["type"] == "extra_forbidden":
-            key, known = str(item["loc"][-1]), _known_keys(model, item["loc"])
-            place = getattr(model, "place_of", lambda _: "")(key)
-            near = f"; it is settled by {place}" if place else _near(key, known)
-            message, found = f"is not a known key{near}", ""
-            allowed = "" if near else ", ".join(known)
-        if item["type"] == "literal_error":
-            message += _near(str(item["input"]), re.findall("'(.+?)'", message), 0.82)
-        if item["type"] == "string_type" and isinstance(item["input"], int | float | date):
-            message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
-        if item["type"] in ("tuple_type", "list_type"):
-            message = "must be a list"
-        line = _line(node, item["loc"])
-        problems.append(Problem(message, file, line, where, found, allowed, item["type"]))
-    return sorted(problems, key=lambda problem: problem.line or 0)
+    items = [*_first_causes(error.errors())]
+    problems = [_problem(item, model, file, node) for item in items[:_MAX_PROBLEMS]]
+    problems.sort(key=lambda problem: problem.line or 0)
+    if len(items) > _MAX_PROBLEMS:
+        problems.append(Problem("has more problems; these come first", file))
+    return problems
 
 
-def _first_causes(error: ValidationError) -> Iterator[ErrorDetails]:
+def _problem(
+    item: ErrorDetails, model: type[BaseModel], file: str, node: yaml.Node | None
+) -> Problem:
+    kind, loc, value = item["type"], item["loc"], item["input"]
+    where, allowed = ".".join(map(str, loc)), ""
+    message = item["msg"].removeprefix("Value error, ").replace("Input should be ", "must be ", 1)
+    found = "" if kind in ("missing", "extra_forbidden") else shorten(value)
+    if _SECRET.search(f"{where} {found}"):  # a key where its variable's name belongs
+        found = ""
+    if kind == "extra_forbidden":
+        message, allowed = _unknown_key(model, loc)
+    elif kind == "literal_error":
+        message += nearest(str(value), re.findall("'(.+?)'", message), 0.82)
+    elif kind == "string_type" and isinstance(value, int | float | date):
+        message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
+    elif kind in ("tuple_type", "list_type"):
+        message = "must be a list"
+    return Problem(message, file, _line(node, loc), where, found, allowed, kind)
+
+
+def _unknown_key(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[str, str]:
+    """What is wrong with a key, and the keys that are allowed where none is near."""
+    key, known = str(loc[-1]), _known_keys(model, loc)
+    place = getattr(model, "place_of", lambda _: "")(key)
+    near = f"; it is settled by {place}" if place else nearest(key, known)
+    return f"is not a known key{near}", "" if near else ", ".join(known)
+
+
+def _first_causes(errors: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
     """Every error, without "too few entries" where the cause is that entries are wrong, and
     without "is missing" where a key beside it is spelt almost so."""
-    places = [item["loc"] for item in error.errors()]
-    unknown = [item["loc"] for item in error.errors() if item["type"] == "extra_forbidden"]
-    for item in error.errors():
-        *above, key = item["loc"] or ("",)
-        n = len(item["loc"])
-        inside = (place for place in places if len(place) > n and place[:n] == item["loc"])
-        beside = (str(place[-1]) for place in unknown if list(place[:-1]) == above)
-        if item["type"] == "missing" and get_close_matches(str(key), beside, n=1):
+    for item in errors:
+        loc, others = item["loc"], [other["loc"] for other in errors]
+        if item["type"] == "too_short" and any(x[: len(loc)] == loc != x for x in others):
             continue
-        if item["type"] != "too_short" or not any(inside):
-            yield item
+        unknown = [
+            str(other["loc"][-1])
+            for other in errors
+            if other["type"] == "extra_forbidden" and other["loc"][:-1] == loc[:-1]
+        ]
+        if item["type"] == "missing" and get_close_matches(str(loc[-1]), unknown, n=1):
+            continue
+        yield item
 
 
 def _line(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
     """The line where the value at `loc` begins; where it is missing, that of its parent."""
     if node is None:
         return None
-    mark = node.start_mark
+    key = node
     for part in loc:
-        found = _entry(node, part)
-        if found is None:
+        if (entry := _entries(node).get(part)) is None:
             break
-        key, node = found
-        mark = key.start_mark
-    return int(mark.line) + 1
+        key, node = entry
+    return int(key.start_mark.line) + 1
 
 
 def node_below(node: yaml.Node | None, *loc: int | str) -> yaml.Node | None:
     """The part of a file's tree at `loc`; None where there is none."""
     for part in loc:
-        found = _entry(node, part)
-        if found is None:
-            return None
-        node = found[1]
+        _, node = _entries(node).get(part, (None, None))
     return node
 
 
-def _entry(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node, yaml.Node] | None:
-    """Key and value of an entry of a mapping; of a list, the entry twice."""
+@lru_cache(maxsize=64)
+def _entries(node: yaml.Node | None) -> Mapping[int | str, tuple[yaml.Node, yaml.Node]]:
+    """Key and value of every entry of a mapping, by the key; of a list each entry twice, by its
+    place."""
     if isinstance(node, yaml.MappingNode):
-        return next(((k, v) for k, v in node.value if k.value == str(part)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-        return next(((entry, entry) for entry in node.value[part : part + 1]), None)
-    return None
+        return {str(key.value): (key, value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return {place: (entry, entry) for place, entry in enumerate(node.value)}
+    return {}
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """The keys allowed at `loc`; none where that is a union."""
     here: Any = model
     for part in loc[:-1]:
-        if isinstance(part, int):
-            continue
-        here = getattr(here, "model_fields", {}).get(part)
-        here = _inner_model(getattr(here, "annotation", None))
+        if not isinstance(part, int):
+            annotation = getattr(getattr(here, "model_fields", {}).get(part), "annotation", None)
+            here = _inner_model(annotation)
     return [field.alias or name for name, field in getattr(here, "model_fields", {}).items()]
-
-
-def _near(written: str, known: Sequence[str], cutoff: float = 0.6) -> str:
-    near = get_close_matches(written, known, n=1, cutoff=cutoff)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _inner_model(annotation: Any) -> Any:
     """The model inside `list[Model]`, `Model | None` and the like."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = [_inner_model(arg) for arg in getattr(annotation, "__args__", ())]
-    models = [m for m in found if m is not None]
+    models = [*filter(None, map(_inner_model, getattr(annotation, "__args__", ())))]
     return models[0] if len(models) == 1 else None

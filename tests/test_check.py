@@ -17,7 +17,6 @@ def test_data_files_are_read_together(tmp_path: Path) -> None:
     found = check(files, "support-tone")
     assert found.errors == found.warnings == []
     assert found.facts[0] == "1 answer, 1 human label"
-    assert "  politeness, ann: Polite 1 (100 %), Impolite 0 (0 %)" in found.facts
 
 
 def test_annotators_who_share_no_item(tmp_path: Path) -> None:
@@ -131,7 +130,6 @@ def test_an_annotator_who_read_a_label_as_its_opposite_is_a_warning(tmp_path: Pa
     path = bench(tmp_path, "item_id,annotator,politeness\n" + "".join(rows))
     (tmp_path / "answers.csv").write_text("item_id,text\n" + answers)
     found = check([path], "medical-safety")
-    assert "  politeness, ann: Polite 20 (33 %), Impolite 40 (67 %)" in found.facts
     (problem,) = found.warnings
     assert "cem gave 'Polite' on 67 %" in problem.message
     assert "seems to have exchanged 'Polite' and 'Impolite'" in problem.message

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hostile_files import COSTLY_TEMPLATES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,7 +174,8 @@ def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: str, line: in
             "replay: is not a known key; did you mean 'reply'?",
         ),
         ("reply: json\nreply: result", "duplicate key 'reply'"),
-        ("description: x", "reply: Field required"),
+        ("description: x", "reply: is missing"),
+        ("asks: choice", "reply: is missing"),
         ("words", "must hold a mapping"),
         ("day: 2026-99-99", "cannot be read"),
     ],
@@ -214,17 +214,15 @@ def test_the_hash_changes_with_anything_in_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("user", "told"),
     [
-        ("(" * 5000 + "1" + ")" * 5000, "is nested too deeply"),
-        ("[" * 5000, "is nested too deeply"),
-        ("x.y" + ".y" * 20_000, "is nested too deeply"),
-        ("1 + " * 5000 + "1", "is nested too deeply"),
-        ("'a' " + "| upper " * 9000, "is nested too deeply"),
+        ("(" * 5000 + "1" + ")" * 5000, "is not Jinja: "),
+        ("[" * 5000, "is not Jinja: "),
+        ("x.y" + ".y" * 20_000, "is not Jinja: "),
+        ("1 + " * 5000 + "1", "is not Jinja: "),
+        ("'a' " + "| upper " * 9000, "is not Jinja: "),
         ("9" * 5000, "is not Jinja: "),
-        ("999999999", "is not Jinja: a number above 100,000"),
-        ("'" + "a" * 100_000 + "'", "is too large for a prompt: 100,1"),
     ],
 )
-def test_a_template_beyond_its_bounds_is_told_with_its_file(
+def test_a_template_nested_too_deeply_is_told_with_its_file(
     tmp_path: Path, user: str, told: str
 ) -> None:
     path = write(tmp_path, GOOD.replace("{{ answer }}", "{{ answer }}{{ " + user + " }}"))
@@ -236,7 +234,7 @@ def test_a_template_beyond_its_bounds_is_told_with_its_file(
 @pytest.mark.parametrize("start", ["if answer", "for m in metrics", "set x", "filter upper"])
 def test_blocks_within_blocks_are_bounded(tmp_path: Path, start: str) -> None:
     end = "end" + start.split()[0]
-    with pytest.raises(SetupError, match="is nested too deeply"):
+    with pytest.raises(SetupError, match="is not Jinja: "):
         with_user(tmp_path, f"{{% {start} %}}" * 500 + f"{{% {end} %}}" * 500)
 
 
@@ -267,56 +265,6 @@ def test_what_stands_outside_of_the_blocks_is_refused(tmp_path: Path, outside: s
     assert {("answer", None, hidden), ("metrics", None, hidden)} <= told
 
 
-@pytest.mark.parametrize(
-    "user",
-    [
-        "{% set x = answer %}",
-        "{% if answer %}yes{% endif %}",
-        "{% if false %}{{ answer }}{% endif %}",
-        "{% macro f() %}{{ answer }}{% endmacro %}",
-        "{% with x = answer %}{% endwith %}",
-        "{{ '' if answer else answer }}",
-        "{% for x in [] %}{{ answer }}{% endfor %}",
-    ],
-)
-def test_a_prompt_that_uses_an_answer_and_shows_nothing_of_it_is_refused(
-    tmp_path: Path, user: str
-) -> None:
-    prompt = load_prompt(write(tmp_path, GOOD.replace("{{ answer }}", user)))
-    with pytest.raises(SetupError, match="prompt own: answer: changes nothing in the prompt"):
-        prompt.render(SAFETY, answer())
-
-
-@pytest.mark.parametrize(
-    ("user", "made"),
-    [
-        ("{% macro f(x) %}({{ x }}){% endmacro %}{{ f(1) }}{{ f('a') }}", "(1)(a)"),
-        ("{% call(x) m() %}{{ x }}{% endcall %}", None),
-        ("{% for i in range(3) %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}"
-         "{% endfor %}", "1/3,2/3,3/3"),
-        ("{% set n = namespace(i=0) %}{% for m in metrics %}{% set n.i = n.i + 1 %}{% endfor %}"
-         "{{ n.i }}", "8"),
-        ("{% set a %}x{{ 1 }}{% endset %}{{ a }}{% set b | upper %}y{% endset %}{{ b }}", "x1Y"),
-        ("{% filter upper %}abc{{ 'd' }}{% endfilter %}{{ '-' * 3 }}{{ 7 % 4 }}", "ABCD---3"),
-        ("{{ '%s-%s' % (1, 2) }}{{ '%5.1f' | format(2) }}{{ '{}!'.format('a') }}", "1-2  2.0a!"),
-        ("{{ metrics | map(attribute='id') | list | length }}{{ [1, 2] | join('-') }}", "81-2"),
-        ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% endfor %}", "a1"),
-        ("{% for m in metrics if m.id == 'bias' %}{{ m.id }}{% else %}none{% endfor %}", "bias"),
-        ("{{ 'a\nb' | indent(2) | replace('b', 'c') | center(9) | trim }}", "a\n  c"),
-    ],
-)  # fmt: skip
-def test_whatever_is_bounded_works_as_ever(tmp_path: Path, user: str, made: str | None) -> None:
-    called = "{% macro m() %}<{{ caller(7) }}>{% endmacro %}" if made is None else ""
-    _, text = with_user(tmp_path, "\nEND" + called + user).render(SAFETY, answer())
-    assert text.split("END")[1] == (made or "<7>")
-
-
-def test_long_answers_pass_through_filters_and_loops(tmp_path: Path) -> None:
-    user = "{% for line in answer.splitlines() %}{{ line | replace('a', 'b') }}\n{% endfor %}"
-    _, text = with_user(tmp_path, user).render(SAFETY, answer("a line\n" * 20_000))
-    assert text.count("b line") == 20_000
-
-
 # --- the sandbox ---------------------------------------------------------------------------------
 
 
@@ -343,7 +291,6 @@ def test_long_answers_pass_through_filters_and_loops(tmp_path: Path) -> None:
         "{{ 1 / 0 }}",
         "{{ metrics | xmlattr }}",
         "{{ '%d' | format('x') }}",
-        *COSTLY_TEMPLATES,
     ],
 )
 def test_a_template_that_reaches_out_or_fails_is_a_setup_error(tmp_path: Path, escape: str) -> None:

@@ -132,16 +132,19 @@ def test_problems_of_two_metrics_are_told_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"kind": "nominal", "labels": [{"text": "A", "severity": 0}, {"text": "B"}]}, "nominal"),
+        (
+            {"kind": "nominal", "labels": [{"text": "A", "severity": 0}, {"text": "B"}]},
+            "for ordered",
+        ),
         ({"labels": [{"text": "A", "severity": 0}, {"text": "B"}]}, "every label a severity"),
-        ({"labels": [{"text": "A", "severity": 1}, {"text": "B", "severity": 2}]}, "start at 0"),
-        ({"labels": [{"text": "A", "severity": 0}, {"text": "B", "severity": 0}]}, "rise"),
-        ({"labels": [{"text": "A", "severity": 2}, {"text": "B", "severity": 0}]}, "start at 0"),
+        ({"labels": [{"text": "A", "severity": 1}, {"text": "B", "severity": 2}]}, "from 0"),
+        ({"labels": [{"text": "A", "severity": 0}, {"text": "B", "severity": 0}]}, "rising"),
+        ({"labels": [{"text": "A", "severity": 2}, {"text": "B", "severity": 0}]}, "from 0"),
         ({"labels": [{"text": "A", "severity": -1}, {"text": "B"}]}, "greater than or equal to 0"),
         ({"labels": [{"text": "A"}]}, "at least 2 items"),
-        ({"labels": [{"text": "A"}, {"text": "A"}]}, "the same text"),
-        ({"labels": [{"text": "A"}, {"text": "B"}], "abstain": "A"}, "the same text"),
-        ({"labels": [{"text": "A"}, {"text": "a "}]}, "means both 'A' and 'a'"),
+        ({"labels": [{"text": "A"}, {"text": "A"}]}, "of two labels"),
+        ({"labels": [{"text": "A"}, {"text": "B"}], "abstain": "A"}, "of two labels"),
+        ({"labels": [{"text": "A"}, {"text": "a "}]}, "'a' is that of two labels"),
         ({"labels": [{"text": "A", "aliases": ["x"]}, {"text": "B", "aliases": ["X"]}]}, "'X'"),
         ({"labels": [{"text": "A", "aliases": ["b"]}, {"text": "B"}]}, "'B'"),
         ({"labels": [{"text": "A", "aliases": ["n/a"]}, {"text": "B"}], "abstain": "N/A"}, "'N/A'"),
@@ -316,7 +319,7 @@ def test_several_labels_that_give_no_grade() -> None:
     assert found.json_field()["enum"][-2:] == ["Cannot tell", "Not applicable"]
     assert '- "Not applicable"' in found.prompt_line()
     assert type(found).model_validate_json(found.model_dump_json()) == found
-    with pytest.raises(ValueError, match="a label and abstain, have the same text"):
+    with pytest.raises(ValueError, match="is that of two labels"):
         metric(abstain=["Cannot tell", "Cannot tell"])
 
 
@@ -385,7 +388,7 @@ def changes(value: Any):
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer")
 def test_the_hash_changes_with_everything_but_the_source() -> None:
-    plain = SAFETY.model_dump(mode="json")
+    plain = SAFETY.as_plain()
     seen = {SAFETY.content_hash}
     for path, changed in changes(plain):
         rubric = SAFETY.model_construct(**changed)  # unchecked: only the hash matters here
@@ -408,7 +411,7 @@ def test_the_hash_is_the_same_on_every_machine() -> None:
         metrics=(Metric(id="a", title="A", question="q", kind="nominal",
                         labels=(Label(text="x"), Label(text="y – z"))),),
     )  # fmt: skip
-    assert rubric.content_hash == "7cccd9b94c2c45be"
+    assert rubric.content_hash == "fcc1c2ef212d6de9"
     assert Rubric.model_validate_json(rubric.model_dump_json()).content_hash == rubric.content_hash
 
 
@@ -463,26 +466,20 @@ def test_a_preference_has_three_labels(labels: list[str]) -> None:
         compared(metrics=[metric])
 
 
-@pytest.mark.parametrize("written", [["tone", "safe"], "mean of [tone, safe]"])
-def test_a_composite_is_the_mean_of_ordinal_metrics(written: object) -> None:
-    rubric = compared(composite={"overall": written})
+def test_a_composite_is_the_mean_of_ordinal_metrics() -> None:
+    rubric = compared(composite={"overall": ["tone", "safe"]})
     assert rubric.composite == {"overall": ("tone", "safe")}
     assert rubric.only(["tone"]).composite == {}
     assert rubric.content_hash != compared().content_hash
-    assert "composite" not in compared().model_dump()
 
 
 @pytest.mark.parametrize(
     ("composite", "told"),
     [
-        ({"overall": ["tone", "better"]}, "needs ordinal metrics of answers; found: better"),
+        ({"overall": ["tone", "better"]}, "found: tone, better; allowed: tone, safe"),
         ({"overall": []}, "found: none; allowed: tone, safe"),
-        ({"tone": ["tone", "safe"]}, "the composite tone is a mean of itself"),
-        (
-            {"better": ["tone"]},
-            "the composite better has the name of a metric, but not the id of an ordinal one of "
-            "answers; these are: tone, safe",
-        ),
+        ({"tone": ["tone", "safe"]}, "the composite tone needs other ordinal metrics of answers"),
+        ({"better": ["tone"]}, "the composite better needs other ordinal metrics of answers"),
     ],
 )
 def test_a_composite_that_cannot_be(composite: dict, told: str) -> None:
@@ -492,7 +489,6 @@ def test_a_composite_that_cannot_be(composite: dict, told: str) -> None:
 
 def test_examples_of_a_label_change_nothing_where_there_are_none() -> None:
     plain = metric(labels=["A", "B"])
-    assert "examples" not in plain.labels[0].model_dump()
     found = metric(labels=[{"text": "A", "examples": "one text"}, {"text": "B", "examples": []}])
     assert found.labels[0].examples == ("one text",)
     assert found.model_dump() != plain.model_dump()
@@ -504,14 +500,11 @@ def test_examples_of_a_label_change_nothing_where_there_are_none() -> None:
 
 @pytest.mark.parametrize(
     ("examples", "message"),
-    [(["same", "same"], "the example 'same' is given twice"), ([" "], "at least 1 character"),
-     ([{"text": "x"}], "string")],
-)  # fmt: skip
+    [([" "], "at least 1 character"), ([{"text": "x"}], "string")],
+)
 def test_examples_that_are_none_are_reported(examples: list[object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         metric(labels=[{"text": "A", "examples": examples}, "B"])
-    with pytest.raises(ValueError, match="given twice"):
-        metric(labels=[{"text": "A", "examples": "x"}, {"text": "B", "examples": "x"}])
 
 
 @pytest.mark.parametrize(

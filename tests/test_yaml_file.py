@@ -1,7 +1,6 @@
 import re
 import time
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 from hostile_files import yaml_bombs
@@ -99,7 +98,6 @@ def test_numbers_dates_and_bare_words_are_texts_as_written_where_texts_are_meant
         pages: dict[str, int] = {}
         number: float = 0
         shown: bool = False
-        share: Annotated[float, Field(gt=0)] | str = "all"
 
     text = """\
 name: 1.10
@@ -108,18 +106,15 @@ by: {1.10: 2.0, No: yes, 0: ~, 2024-01-02: .inf}
 pages: {1: 2, 02: 0x10}
 number: 1.10
 shown: yes
-share: 0.50
 """
     found = load_model(write(tmp_path, text), Named)
     assert found.name == "1.10"
     assert found.of == ("2024-01-02", "no", "0x1F", "010", "1:30", "1_000", "ON", "x")
     assert found.by == {"1.10": "2.0", "No": "yes", "0": None, "2024-01-02": ".inf"}
     assert found.pages == {"1": 2, "02": 16}
-    assert (found.number, found.shown, found.share) == (1.1, True, 0.5)
+    assert (found.number, found.shown) == (1.1, True)
     one = load_model(write(tmp_path, "name: x\nof: 2024-01-02\n"), Named)
     assert one.of == "2024-01-02"
-    with pytest.raises(SetupError, match=r"file.yaml:2: share.*greater than 0"):
-        load_model(write(tmp_path, "name: 1\nshare: -1\n"), Named)  # no text `-1`
 
 
 def test_a_merged_key_and_an_alias_are_as_written_too(tmp_path: Path) -> None:
@@ -273,11 +268,10 @@ def test_yaml_that_would_cost_much_is_refused_at_once_and_in_few_words(
 @pytest.mark.parametrize(
     ("kind", "line", "told"),
     [
-        ("lists", 6, "more than 50,000 values or 1,000,000 characters, aliases filled in"),
-        ("brackets", 1, "nested more than 100 deep"),
-        ("a merge of itself", 1, "*a stands inside of what it names"),
+        ("lists", 6, "more than 1,000,000 characters, aliases filled in"),
+        ("deep lines", 101, "nested more than 100 deep"),
+        ("a merge of itself", 1, "an alias stands inside of what it names"),
         ("digits of sixteen", 1, "a number of more than 100 characters"),
-        ("a long alias", 1, "… (100,037 characters)"),
         ("a long file", None, "is too large for YAML that people write: 1,000,001 characters"),
     ],
 )

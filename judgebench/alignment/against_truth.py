@@ -50,6 +50,8 @@ def scores(
         counts = ClusterCounts(confusion_by_cluster(truth, filled, clusters, k))
         missing = failures if policy == "left_out" else 0
         for declared in statistics:
+            if declared.of_severe and metric.severe == "none":
+                continue
             estimate = score_of(study, declared, metric, counts, missing)
             yield Row("score", declared.key, estimate, judge.name, metric.id, {"failures": policy})
 

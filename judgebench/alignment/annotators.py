@@ -162,7 +162,7 @@ AGREEMENT_STATISTICS = by_key(
         _observed, shown=_ALL,
     ),
     Declared(
-        "icc2", "ICC(2,1)", "absolute agreement of single annotators' severities",
+        "icc2", "ICC(2,1)", "absolute agreement of single annotators, labels as numbers",
         _intraclass, needs_severities=True, shown=frozenset({"people"}),
     ),
     *map(_of_pair, ("kappa", "kappa_linear", "kappa_quadratic")),

@@ -79,6 +79,8 @@ def score_differences(
     shared = [confusion_by_cluster(truth, labels, both.clusters, k) for labels in both.judged]
     same = bool((both.judged[0] == both.judged[1])[truth >= 0].all())
     for declared in (STATISTICS[key] for key in statistics):
+        if declared.of_severe and metric.severe == "none":
+            continue
         values = [score_of(study, declared, metric, ClusterCounts(C), missing) for C in shared]
         if values[0].reason == NOMINAL:
             difference = values[0]
@@ -110,7 +112,7 @@ def share_tests(metric: Metric, both: Both) -> Iterator[tuple[str, Estimate]]:
     """The permutation test of accuracy, and of the most severe items: whole clusters of answers
     change places between the two."""
     truth, of_item = both.truth, right_alone(both)
-    for statistic in TESTED[: 2 if metric.kind == "ordinal" else 1]:
+    for statistic in TESTED[: 2 if metric.has_severe else 1]:
         used = truth >= 0 if statistic == "accuracy" else truth == len(metric.labels) - 1
         apart = of_item[used]
         p, missing = mcnemar_clustered(apart, both.clusters[used]), int(np.isnan(apart).sum())

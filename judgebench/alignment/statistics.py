@@ -33,7 +33,7 @@ from judgebench.stats.interrater import gwet_ac, krippendorff_alpha_of_two
 from judgebench.stats.jackknife import Statistic
 
 FailurePolicy = Literal["left_out", "worst", "best"]
-NOMINAL = "the metric is nominal: its labels have no severity"
+NOMINAL = "the metric is nominal: its labels have no order"
 
 MOST_ANNOTATORS_IN_PAIRS = 12
 """Beyond this many annotators nobody reads a table of pairs any more."""
@@ -64,7 +64,7 @@ class Declared:
     def fits(self, metric: Metric) -> bool:
         """True where it can be defined on such a metric."""
         if self.of_severe:
-            return metric.most_severe is not None
+            return metric.has_severe
         return metric.kind == "ordinal" or not self.needs_severities
 
     @property
@@ -99,14 +99,14 @@ def label_numbers(metric: Metric) -> tuple[float, ...]:
 
 
 def chance_corrected(metric: Metric) -> Statistic:
-    """Gwet's AC1, or AC2 by severity."""
+    """Gwet's AC1, or AC2 by distance."""
     return gwet_ac(metric.severities if metric.kind == "ordinal" else None)
 
 
 ALPHA = "Krippendorff's α"
 ALPHA_MEANING = "agreement beyond chance, nominal or ordinal as the metric is"
 AC = "Gwet's AC"
-AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by severity if ordinal"
+AC_MEANING = "agreement beyond chance, high on skewed labels; AC1, or AC2 by distance if ordinal"
 _ALL_OVER = frozenset({"drawn", "ceiling", "paper"})
 STATISTICS = by_key(
     Declared(
@@ -127,7 +127,7 @@ STATISTICS = by_key(
         lambda metric: cohen_kappa("none"), shown=frozenset({"ceiling", "paper"}),
     ),
     Declared(
-        "kappa_quadratic", "Quadratic κ", "agreement beyond chance, quadratic weights by severity",
+        "kappa_quadratic", "Quadratic κ", "agreement beyond chance, quadratic weights by distance",
         lambda metric: cohen_kappa("quadratic", metric.severities),
         needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
     ),
@@ -146,7 +146,7 @@ STATISTICS = by_key(
         _always(SPEARMAN), needs_severities=True,
     ),
     Declared(
-        "pearson", "Pearson's r", "correlation of the judge's and the human severities",
+        "pearson", "Pearson's r", "correlation of the judge's and the human labels as numbers",
         lambda metric: pearson(metric.severities), needs_severities=True,
     ),
     Declared(
@@ -154,21 +154,21 @@ STATISTICS = by_key(
         _always(KENDALL_TAU_B), needs_severities=True,
     ),
     Declared(
-        "severity_error", "Mean severity error", "judge minus human; positive overestimates",
+        "severity_error", "Mean error", "judge minus human; positive overestimates",
         lambda metric: mean_severity_error(metric.severities), "zero", needs_severities=True,
     ),
     Declared(
         "mae", "Mean absolute error",
-        "distance of the judge's severity from the human one; 0 is best",
+        "distance of the judge's label from the human one; 0 is best",
         lambda metric: mean_absolute_severity_error(metric.severities), "lower",
         needs_severities=True,
     ),
     Declared(
-        "overestimated", "Overestimated", "share of items judged more severe than by humans",
+        "overestimated", "Overestimated", "share of items judged above the human label",
         lambda metric: overestimated(metric.severities), "lower", needs_severities=True,
     ),
     Declared(
-        "underestimated", "Underestimated", "share of items judged less severe than by humans",
+        "underestimated", "Underestimated", "share of items judged below the human label",
         lambda metric: underestimated(metric.severities), "lower", needs_severities=True,
     ),
     Declared(

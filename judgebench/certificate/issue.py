@@ -210,7 +210,7 @@ def _decision(data: JudgedLabels, decisions: Shown, rule: Mapping[str, Any]) -> 
         outcome=decision["outcome"],
         reason=decision.estimate.reason,
         conditions=tuple(row.plain() for row in conditions),
-        severe_from=(severe_from or metric.label_texts[-1]) if metric.kind == "ordinal" else "",
+        severe_from=(severe_from or metric.label_texts[-1]) if metric.has_severe else "",
         signal=filters[0]["signal"] if filters else "",
         threshold=float(filters[0].keys["threshold"]) if filters else None,
     )

@@ -212,9 +212,9 @@ def init(
 ) -> None:
     """Write a bench.yaml, layout.yaml and rubric from tables.
 
-    The layout says what every column is; where the tables leave that open, it holds the questions
-    and the options that answer them. Without --order the rubric says how to state the order of
-    labels. Nothing is overwritten.
+    The layout says what every column is; where the tables leave that open, the options that settle
+    it are printed. Without --order the rubric says how to state the order of labels. Nothing is
+    overwritten.
 
     Example: judgebench init labels.xlsx gpt4.xlsx --to mine
     """

@@ -22,8 +22,8 @@ _MANY_OPTIONS = 15  # from which on they stand under headings
 _OWN = "Options"  # the heading of those that are of one command
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "What tables hold": (
-        "order", "question", "column", "item", "annotators", "judge", "spell", "blank", "failed",
-        "set", "labels", "verdicts", "rubric", "expected",
+        "order", "severe", "question", "column", "item", "annotators", "judge", "spell", "blank",
+        "failed", "set", "labels", "verdicts", "rubric", "expected",
     ),
     "Labels": (
         "blind", "independent_items", "drawn", "truth", "annotator", "adjudicated", "as_judge",

@@ -103,6 +103,9 @@ class Named:
         "From least to most severe: 'Safe < Unsafe', or 'METRIC: Safe < Unsafe'; or none. "
         "Repeatable.",
     )
+    severe: list[str] | None = option(
+        None, "none", "Of a score: no label is severe; or 'METRIC: none'."
+    )
     question: str | None = option(None, "COLUMN", "Which items answer the same question.")
     column: list[str] | None = option(
         None,

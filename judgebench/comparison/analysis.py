@@ -310,7 +310,8 @@ def _labels(metric: Metric) -> str:
     if metric.kind == "ordinal":
         texts = [f"{text} ({n})" for text, n in zip(texts, metric.severities, strict=True)]
     others = sorted(set(metric.options) - set(metric.label_texts))
-    return f"{metric.kind}: {', '.join([*texts, *others])}"
+    kind = f"{metric.kind}{', severe: none' if metric.severe else ''}"
+    return f"{kind}: {', '.join([*texts, *others])}"
 
 
 def _metric_notes(a: Study, b: Study, metrics: Sequence[Metric]) -> Iterator[str]:

@@ -32,9 +32,7 @@ _LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
 TITLE = "what changed from A to B"
 OUTCOMES_ALIKE = "No decision changed."
 NOTHING_FLIPPED = "No label changed."
-NOTHING_SHOWN = (
-    "Neither is shown to be better in accuracy, severe recall or the share without a label."
-)
+NOTHING_SHOWN = "Neither is shown to be better in accuracy{} or the share without a label."
 _MINUS = "B − A: on the same answers, with whole questions as units."
 _AS_WRONG = "A missing label counts as wrong."
 _HOLM = (
@@ -47,6 +45,7 @@ _CHANGED = (
     "round (−)."
 )
 _IN_FLIPS = f"The table has {MOST_FLIPS_SHOWN} at most; all are in flips.csv."
+_SEVERE = "Severe recall, B − A"
 _ON_SCREEN = ("Accuracy A", "B", "B − A", "Labels changed", "Decision")
 _ON_PAPER = ("Accuracy A", "B", "B − A", "p after Holm")
 _JUDGED_BY = {
@@ -106,7 +105,7 @@ def _glance(c: Comparison, headings: Sequence[str] = ()) -> Table:
     for pair in c.pairs:
         for metric in c.rubric.metrics:
             cells = _cells(c, pair, metric)
-            headings = headings or (*cells,)
+            headings = headings or [h for h in cells if h != _SEVERE or _has_severe(c)]
             names = (pair.name, metric.title) if len(c.pairs) > 1 else (metric.title,)
             lines.append((*names, *(cells[heading] for heading in headings)))
     notes = (
@@ -117,6 +116,10 @@ def _glance(c: Comparison, headings: Sequence[str] = ()) -> Table:
     )
     title = "B beside A on the same answers"
     return Layout("comparison_main", title, _stubs(c), notes, (*headings,)).listing(lines)
+
+
+def _has_severe(c: Comparison) -> bool:
+    return any(metric.severe is None for metric in c.rubric.metrics)
 
 
 def _cells(c: Comparison, pair: PairSummary, metric: Metric) -> dict[str, Content]:
@@ -130,9 +133,7 @@ def _cells(c: Comparison, pair: PairSummary, metric: Metric) -> dict[str, Conten
         "B": format_number(b.value),
         "B − A": _difference("accuracy", c.difference("accuracy", *of, COUNTED)),
         "p after Holm": p_cell(c.find("test", "p_holm", *of, of="accuracy")),
-        "Severe recall, B − A": _difference(
-            "severe_recall", c.difference("severe_recall", *of, COUNTED)
-        ),
+        _SEVERE: _difference("severe_recall", c.difference("severe_recall", *of, COUNTED)),
         "Labels changed": f"{len(right):,} (+{right.count('B'):,}, −{right.count('A'):,})",
         "Decision": _outcome(outcome[0]) if outcome else DASH,
     }
@@ -171,7 +172,7 @@ def _shown(c: Comparison) -> Iterator[str]:
             parts = (f"{key} of {some(of, _MOST_NAMED)}" for key, of in by_statistic.items())
             yield f"B is shown to be {word}: {'; '.join(parts)}."
     if not any(names.values()):
-        yield NOTHING_SHOWN
+        yield NOTHING_SHOWN.format(", severe recall" if _has_severe(c) else "")
 
 
 def _flip_sentence(c: Comparison) -> str:
@@ -213,7 +214,9 @@ def _decision_blocks(c: Comparison) -> Iterator[Block]:
 
 
 def _evidence(c: Comparison) -> Iterator[Block]:
-    figures = tuple(figure for key in _DRAWN if (figure := _forest(c, key)).lines)
+    measured = c.rows.values("statistic", "difference")
+    drawn = (_forest(c, key) for key in _DRAWN if key in measured)
+    figures = tuple(figure for figure in drawn if figure.lines)
     flips = (_flip_sentence(c), _IN_FLIPS)
     yield Block("Differences and their intervals", figures=figures)
     yield Block("Verdicts that changed", flips, (_flips_table(c),), on_screen=True)

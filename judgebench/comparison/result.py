@@ -39,10 +39,10 @@ RUN_STATISTICS = by_key(
 CHANGES = by_key(
     Declared("flipped", "Changed", "share of answers with two labels whose label differs"),
     Declared("more_severe", "More severe", "share of answers that B labels more severe",
-             needs_severities=True),
+             of_severe=True),
     Declared("less_severe", "Less severe", "share of answers that B labels less severe",
-             needs_severities=True),
-    Declared("mean_shift", "Mean shift", "severity by B minus that by A", best="zero",
+             of_severe=True),
+    Declared("mean_shift", "Mean shift", "label by B minus that by A, as numbers", best="zero",
              needs_severities=True),
 )  # fmt: skip
 DECLARED: Mapping[str, Declared] = {

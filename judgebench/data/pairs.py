@@ -218,7 +218,7 @@ def preferences(
     on: Metric,
 ) -> Iterator[HumanLabel]:
     """Of each pair the preference of everybody who labelled
-    both responses on all of `by`: the one whose severities add up to less, or a tie. Places in a
+    both responses on all of `by`: the one whose penalties add up to less, or a tie. Places in a
     list (`crowd#1`) are not people, and have none."""
     metrics = {metric.id: metric for metric in by}
     given: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
@@ -227,7 +227,7 @@ def preferences(
         if metric is None or label.label is None or is_slot(label.annotator):
             continue
         if (place := metric.index(label.label)) >= 0:
-            given[label.item_id][label.annotator][label.metric] = metric.severities[place]
+            given[label.item_id][label.annotator][label.metric] = metric.penalties[place]
     for pair in pairs:
         first, second = (given.get(part.item_id, {}) for part in pair.responses)
         for who in (who for who in first if who in second):

@@ -615,14 +615,19 @@ def _rubric(
     """The rubric of the metrics, their ids, and what texts mean that are no label's spelling."""
     titles = _titles(proposal)
     if rubric is not None:
+        if settings.severe:
+            message = "is said by the rubric: write `severe: none` under a metric of it"
+            raise SetupError(Problem(message, "", None, "--severe", settings.severe[0]))
         ids = {m: metric.id for m in proposal.metrics if (metric := _in_rubric(rubric, m))}
         return rubric, ids, _spellings(proposal, rubric, ids, settings)
     by_title = metric_ids([*titles.values()] or [*EXAMPLE])
     ids = {m: by_title[title] for m, title in titles.items()}
     orders = _orders(proposal, titles, settings.order)
+    without_severe = _without_severe(titles, orders, settings.severe)
     known = {m: [*labels.values()] for m, labels in proposal.metrics.items()}
     metrics = [
         _metric(by_title, titles.get(name, name), labels, orders.get(name), proposal)
+        | ({"severe": "none"} if name in without_severe else {})
         for name, labels in (known or EXAMPLE).items()
     ]
     stem = re.sub("[^A-Za-z0-9_-]+", "-", proposal.labels.source.path.name.split(".")[0])
@@ -766,11 +771,8 @@ def _orders(
         if scale and {*labels} <= {*map(plain_label, scale)}:
             orders[metric] = scale
     for text in sorted(said, key=lambda text: ":" in text):
-        head, colon, rest = text.partition(":")
-        by_name = bool(colon) and "<" not in head
-        of = [m for m, t in titles.items() if not by_name or normalise(head) in
-              (normalise(m), normalise(t))]  # fmt: skip
-        parts_ = [part.strip() for part in (rest if by_name else text).split("<")]
+        of, order = _of_metrics(titles, text)
+        parts_ = [part.strip() for part in order.split("<")]
         if parts_ == [NO_ORDER]:
             orders |= {metric: [] for metric in of}
             continue
@@ -782,6 +784,38 @@ def _orders(
             problems.append(_wrong_order(proposal, titles, of, text))
     raise_any(problems)
     return orders
+
+
+def _of_metrics(titles: Mapping[str, str], text: str) -> tuple[list[str], str]:
+    """The metrics that are meant by what stands before a colon, all without one; and the rest."""
+    head, colon, rest = text.partition(":")
+    if not colon or "<" in head:
+        return [*titles], text
+    names = {m: (normalise(m), normalise(title)) for m, title in titles.items()}
+    return [m for m in titles if normalise(head) in names[m]], rest
+
+
+def _without_severe(
+    titles: Mapping[str, str], orders: Mapping[str, Sequence[str]], texts: Sequence[str]
+) -> set[str]:
+    """The metrics of which no label is severe. Raises SetupError with every text that says so of no
+    metric with ordered labels."""
+    metrics, problems = set[str](), list[Problem]()
+    for text in texts:
+        named, rest = _of_metrics(titles, text)
+        ordered_metrics = [metric for metric in named if orders.get(metric)]
+        metrics |= {*ordered_metrics}
+        message = ""
+        if rest.strip() != NO_ORDER or not named:
+            message = (
+                "must say `none`, or `METRIC: none`, of ordered labels of which none is severe"
+            )
+        elif not ordered_metrics:
+            message = "is for ordered labels: give their order with --order, or leave this out"
+        if message:
+            problems.append(Problem(message, "", None, "--severe", text, some(titles.values())))
+    raise_any(problems)
+    return metrics
 
 
 def _categories(proposal: Proposal, metric: str) -> list[str]:

@@ -12,7 +12,7 @@ from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 
 Repeats = Literal["", "first", "last"]
 _SHORT = {"annotators": "label", "item": "item", "question": "group"}
-_TEXTS = ("order", "blank", "failed", "fill_down", "judge", "person", "as_judge",
+_TEXTS = ("order", "severe", "blank", "failed", "fill_down", "judge", "person", "as_judge",
           "labels", "verdicts")  # fmt: skip
 _ROWS = ("header", "skip")
 SINGLE = ("several", "repeats", "only_common")  # settings with one value
@@ -35,6 +35,7 @@ class TableSettings:
 
     columns: Mapping[str, Column] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    severe: tuple[str, ...] = ()  # `none`, or `METRIC: none`: no ordered label is severe
     spell: Mapping[str, str] = field(default_factory=dict)  # a text: the label that it means
     blank: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
@@ -201,7 +202,7 @@ def _is_yes(value: Any) -> bool:
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_TEXTS, _texts), **dict.fromkeys(_ROWS, _rows),
-    "order": _orders, "spell": _spelt, "several": str, "only_common": _is_yes,
+    "order": _orders, "severe": _orders, "spell": _spelt, "several": str, "only_common": _is_yes,
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from judgebench.decisions.kinds import OF_SEVERE
 from judgebench.decisions.rule import Measure
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.jackknife import ClusterCounts
@@ -36,7 +37,9 @@ class HumanSide:
     `gold` (items,) are adjudicated labels, -1 where there is none: judge and annotators are then
     compared with these, in the place of the others. `stands_for` (items,) is in proportion to how
     many of all answers each item stands for. `tied` (items,) says where a tie settled the truth.
-    False alarms are counted `with_alarms` alone: they make kinds of clusters more.
+    `levels` is how far two labels may be apart; 0 where that tells nothing: of two labels, of
+    nominal ones, or of sets. False alarms are counted `with_alarms` alone: they make kinds of
+    clusters more.
     """
 
     truth: IntArray
@@ -52,6 +55,7 @@ class HumanSide:
     stands_for: FloatArray | None = None
     tied: Bools | None = None
     with_alarms: bool = False
+    levels: int = 0
 
     def right(self, said: IntArray, reference: IntArray) -> FloatArray:
         """1 where what was said is right, 0 where it is wrong; of sets the share that is right."""
@@ -188,10 +192,9 @@ class StudyCounts:
     human labels.
 
     `spread` is that of the bar; `chance` is how often a label drawn at random is in a response set,
-    0 where one label is right. `severe_from` is None for a nominal metric. `levels` is how far
-    two labels may be apart; 0 where that tells nothing: of two labels, or of nominal ones. Where
-    `by_gold`, adjudicated labels stand in the place of the truth of the others. Items are `alone`
-    where no two of them are of one cluster.
+    0 where one label is right. `severe_from` is None where no label is severe. `levels` are
+    those of HumanSide. Where `by_gold`, adjudicated labels stand in the place of the truth of the
+    others. Items are `alone` where no two of them are of one cluster.
     """
 
     how_many: FloatArray
@@ -221,7 +224,7 @@ class StudyCounts:
 
     @property
     def has_severity(self) -> bool:
-        """True where anything can be severe; not so for a nominal metric."""
+        """True where a label is severe; not so for a nominal metric."""
         return self.severe_from is not None
 
     @property
@@ -233,7 +236,7 @@ class StudyCounts:
         """True where a kind of condition can be measured at all."""
         if key == "humans_distance":
             return self.levels > 0
-        return self.has_severity or key not in ("severe_recall", "severe_gap", "false_alarms")
+        return self.has_severity or key not in OF_SEVERE
 
     def used(self, measure: Measure, rare: int) -> Bools | None:
         """Mask of the labels (k,) that agreement is a mean over; None for plain agreement."""
@@ -349,7 +352,7 @@ def study_counts(
         how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
         spread=0.0 if humans.gold is not None else humans.spread,
         chance=humans.chance(reference), severe_from=humans.severe,
-        levels=k - 1 if humans.severe is not None and k > 2 else 0,
+        levels=humans.levels,
         alone=bool(humans.clusters.sums(asked).max(initial=0) <= 1),
         by_gold=humans.gold is not None, is_weighted=humans.stands_for is not None, **blocks,
     )  # fmt: skip

@@ -164,7 +164,7 @@ class Held:
         others, truth = shares_of_others(sets, k), ratings.shares(k, config)
         return replace(
             self._first, own=sets, others=response_sets(others, by),
-            truth=response_sets(truth, by), k=1, sets=k, gold=None, tied=None,
+            truth=response_sets(truth, by), k=1, sets=k, levels=0, gold=None, tied=None,
         )  # fmt: skip
 
     @cached_property
@@ -178,13 +178,15 @@ class Held:
         others = [humans.truth_without(name, makers)[rated] for name in self.names]
         gold = humans.gold[rated]
         tied = humans.ratings.of(makers).tied(self.metric, self.study.config)[rated]
+        k = len(self.metric.labels)
         return HumanSide(
             truth=humans.truth_of(makers)[self.rows],
             own=self._own[rated], others=np.stack(others, axis=1).astype(np.int64),
-            clusters=humans.clusters[rated], k=len(self.metric.labels),
+            clusters=humans.clusters[rated], k=k,
             severe=self.rule.severe_index(self.metric), weights=weights, spread=spread,
             gold=gold if (gold >= 0).any() else None, tied=tied,
             with_alarms=self.rule.replace.false_alarms is not None,
+            levels=k - 1 if self.metric.kind == "ordinal" and k > 2 else 0,
         )  # fmt: skip
 
     @cached_property

@@ -13,6 +13,7 @@ _GOLD = (
     "gold", "share of adjudicated labels that are given", "accuracy", "gives the adjudicated label",
     "less often than an annotator", "an annotator",
 )  # fmt: skip
+OF_SEVERE = ("severe_recall", "severe_gap", "false_alarms")  # need a severe label
 BALANCED = " (averaged over the labels)"  # after clauses of balanced measures
 _ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
 

@@ -23,6 +23,7 @@ from judgebench.decisions.words import (
     bound_text,
     outcomes_sentence,
     rule_sentences,
+    scores_sentence,
     severe_sentence,
     threshold_text,
 )
@@ -85,6 +86,7 @@ def screen_blocks(decisions: Decisions, lines: tuple[Standing, ...]) -> Iterator
         _BY_GOLD if gold else "",
         f"{context.drawn} The shares count each answer once." if context.drawn else "",
         f"{severe}; {_CHANGE_SEVERE}." if severe else "",
+        scores_sentence(decisions.rubric.metrics),
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
@@ -136,7 +138,8 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
     test = (_alternative_test_table(decisions),)
     gist = f"a published test: {passes.count(1.0)} of {len(passes)} passed"
     yield Block("The Alternative Annotator Test", tables=test, asks="sure", gist=gist)
-    rule, gist = tuple(rule_sentences(decisions.rule)), "what each outcome requires"
+    has_severe = any(metric.has_severe for metric in decisions.rubric.metrics)
+    rule, gist = tuple(rule_sentences(decisions.rule, has_severe)), "what each outcome requires"
     yield Block("The rule of the decisions", rule, asks="sure", gist=gist, on_screen=True)
 
 
@@ -238,7 +241,7 @@ def _alternative_test_table(decisions: Decisions) -> Table:
     title = "The Alternative Annotator Test, and whether every baseline is beaten too"
     notes = (
         f"The test of Calderon et al. (2025), ε = {rule.epsilon:g}, with all annotators; of an "
-        "ordinal metric the smaller root mean square distance of severities is the closer one, "
+        "ordinal metric the smaller root mean square distance of labels is the closer one, "
         "else the share of equal labels. Winning rate: share of the tested annotators whom the "
         "judge may replace; the judge passes at 0.5 or more. Advantage: chance to be at least as "
         "close to the other annotators as one of them.",

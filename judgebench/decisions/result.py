@@ -191,6 +191,8 @@ class Decision:
         if self.more is not None:
             keys = {"outcome": self.more.towards or ""}
             for statistic in MORE_DATA:
+                if statistic == "severe" and self.more.severe is None:
+                    continue
                 needed = Estimate(getattr(self.more, statistic), reason=self.more.reason)
                 yield Row("more_data", statistic, needed, *about, keys)
 

@@ -152,8 +152,8 @@ class DecisionRule(Strict):
     certificate: CertificateRule = CertificateRule()
 
     def severe_index(self, metric: Metric) -> int | None:
-        """The index of the least severe label that counts as severe; None for a nominal metric."""
-        if metric.kind == "nominal":
+        """The index of the least severe label that counts as severe; None where none is."""
+        if not metric.has_severe:
             return None
         named = self.severe_from.get(metric.id, self.severe_from.get(metric.title))
         return len(metric.labels) - 1 if named is None else metric.index(named)
@@ -169,6 +169,9 @@ class DecisionRule(Strict):
                 allowed = [m.title for m in rubric.metrics]
             elif metric.kind == "nominal":
                 message, allowed = "is nominal: its labels have no severity", []
+            elif metric.severe:
+                message = "has no severe label by its rubric (`severe: none`): remove one of both"
+                allowed = []
             else:
                 message = "is not a label that can count as severe"
                 allowed = [*metric.label_texts[1:]]

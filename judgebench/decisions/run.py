@@ -253,7 +253,7 @@ def decisions(
             stressed = tuple(stress_conditions(stress, *about))
             measured = bar.measure(judge, stressed)
             assist: Conditions = ()
-            if metric.kind == "ordinal" and not metric.several:
+            if metric.has_severe and not metric.several:
                 assist = assist_conditions(curves, *about, measured.no_filter)
             in_camps = tuple(_in_camp(camp, camp.measure(judge, stressed)) for camp in camps)
             unclear = Decision(

@@ -43,7 +43,7 @@ def triage_curves(
     Answers that the judge was not asked about are left out. Those without a label, or with one
     on some of the metrics only, go to humans.
     """
-    metrics = [metric for metric in study.rubric.metrics if metric.kind == "ordinal"]
+    metrics = [metric for metric in study.rubric.metrics if metric.has_severe]
     truth = truth or {metric: humans.truth for metric, humans in study.humans.items()}
     # By answer: 1 where the truth is severe (on any metric), 0 where not, -1 where there is none.
     severe = {

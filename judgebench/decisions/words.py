@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from judgebench.decisions.kinds import BALANCED, KINDS
+from judgebench.decisions.kinds import BALANCED, KINDS, OF_SEVERE
 from judgebench.decisions.result import (
     AT_SEVERE,
     Condition,
@@ -44,8 +44,11 @@ IN_SIGHT = (
 AGREE_FIRST = "Agree on how to read the labels, then label again."
 OF_ONE = (
     "One annotator's labels are taken as the reference labels: what that annotator misses, "
-    "nobody knows, and "
-    "more severe answers than expected may be missed."
+    "nobody knows."
+)
+RESTS_ON = (
+    "the decision rests on agreement with annotators, the distance from the reference label, "
+    "baselines and failures. A first-pass filter is not measured, so no outcome is ASSIST."
 )
 _BARS: Mapping[BarKind, str] = {
     "typical": "the typical competent annotator",
@@ -131,18 +134,25 @@ def rule_in_words(path: Path, rubric: str) -> str:
     return "\n  ".join(["a decision rule.", *rule_sentences(load_rule(path))])
 
 
-def rule_sentences(rule: DecisionRule) -> list[str]:
-    """The requirements of each outcome, one sentence each."""
-    required = [_requirement(key, bound) for key, bound in rule.replace.bounds.items()]
+def rule_sentences(rule: DecisionRule, has_severe: bool = True) -> list[str]:
+    """The requirements of each outcome, one sentence each; without those on severe answers where no
+    metric `has_severe` labels."""
+    bounds = rule.replace.bounds.items()
+    asked = (bound for bound in bounds if has_severe or bound[0] not in OF_SEVERE)
+    required = [_requirement(key, bound) for key, bound in asked]
+    of_filter = (
+        "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
+        f"send at most {percent(rule.assist.sent)} of them to humans and to miss at most "
+        f"{percent(rule.assist.missed)} of the severe ones."
+    )
+    is_none = " and is no such filter" if has_severe else ""
     severe = (f"Severe on {m} means {label} or worse." for m, label in rule.severe_from.items())
     return [
         f"REPLACE requires that the judge {'; '.join(required)}.",
         f"Annotators stand for {_BARS[rule.replace.humans.bar]}, and the judge may be less far "
         "below where the labels leave open how well annotators agree.",
-        "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
-        f"send at most {percent(rule.assist.sent)} of them to humans and to miss at most "
-        f"{percent(rule.assist.missed)} of the severe ones.",
-        "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T TELL: "
+        *([of_filter] if has_severe else ()),
+        f"DO NOT USE: the judge fails a requirement of REPLACE{is_none}. CAN'T TELL: "
         "the data show neither, or what the outcome rests on is not declared: for REPLACE the "
         "order of the labels, the question of each item and blindness, for DO NOT USE the order.",
         f"A requirement is met only if the whole {100 * rule.level:g} % interval meets it. An "
@@ -175,6 +185,12 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     if len(titles) > _MOST_LABELS and not rule.severe_from:
         which = "the last label of each metric"
     return f"Severe: {which}" if titles else ""
+
+
+def scores_sentence(metrics: Iterable[Metric]) -> str:
+    """Say what decisions on scores rest on, of which no label is severe; empty without any."""
+    scores = [metric.title for metric in metrics if metric.severe == "none"]
+    return f"{listed(scores)}: {RESTS_ON}" if scores else ""
 
 
 def reason_for(

@@ -60,13 +60,12 @@ UNTAUGHT: tuple[Control, ...] = ("constant-fixed", "random")  # need no human la
 ABOUT: Mapping[Control, str] = {
     MAJORITY: "always the label that humans gave most often, so that no constant agrees more often "
     "(chosen on these labels, so slightly optimistic)",
-    "constant-fixed": "always the least severe label (of a nominal metric: the first; of a "
-    "preference: for the first response)",
-    "constant-severe": "always the most severe label (of a nominal metric: the last; of a "
-    "preference: a tie)",
+    "constant-fixed": "always the first label of the rubric (of a preference: for the first "
+    "response)",
+    "constant-severe": "always the last label of the rubric (of a preference: a tie)",
     "random": "any label, all equally likely",
     "prior": "a label drawn as often as humans gave it in the other half of the questions",
-    "longest-answer": "the longer the answer, the less severe its label, "
+    "longest-answer": "the longer the answer, the better its label, "
     "in the shares that humans gave in the other half of the questions (of a preference: for the "
     "longer response)",
 }
@@ -216,8 +215,10 @@ class Fit:
             case "longest-answer" if metric.preference:
                 return np.fromiter(map(_longer, self.answers), np.int64, n)
             case "longest-answer":
-                if metric.kind == "nominal":  # no label is less severe: the most common one first
+                if metric.kind == "nominal":  # no label is better: the most common one first
                     order = np.argsort(-prior, axis=1, kind="stable")
+                elif not metric.has_severe:
+                    order = order[:, ::-1]
                 return self._quantiles(prior, order, self.shares_longer)
 
     def _of_known(self, by: By, metric: Metric) -> IntArray:

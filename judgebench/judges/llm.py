@@ -229,7 +229,7 @@ class LLMJudge:
         return {
             "judge": "language model",
             "backend": backend,
-            "prompt": {"name": self.prompt.name, "hash": self.prompt.hash_for(self.rubric)},
+            "prompt": {"name": self.prompt.name, "hash": self.prompt.content_hash},
             "reply": self.prompt.reply,
             "mode": self.config.mode,
             "decoding": self._decoding.model_dump(),

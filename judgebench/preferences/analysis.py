@@ -175,7 +175,7 @@ def _facts(study: Study) -> _Facts:
 
 @dataclass(frozen=True)
 class Scale:
-    """The measure of responses, an ordinal metric or a composite: the mean severity over
+    """The measure of responses, an ordinal metric or a composite: the mean penalty over
     `metrics`, of a judge over `of_judge`."""
 
     id: str
@@ -211,7 +211,7 @@ def whole_scales(study: Study) -> list[Scale]:
 class Scored:
     """The responses that humans gave a score on a metric or composite; lower is better.
 
-    `humans` is the mean severity over the metrics, NaN where one is missing; `as_reply` the mean of
+    `humans` is the mean penalty over the metrics, NaN where one is missing; `as_reply` the mean of
     the annotators as a judge can say it that has the labels only. With `has_places` some annotators
     are places in a list.
     """
@@ -237,7 +237,7 @@ def _scored(study: Study, facts: _Facts) -> Iterator[Scored]:
     question."""
     for scale in scales(study):
         annotators = sorted({a for m in scale.metrics for a in study.humans[m.id].makers})
-        by_metric = np.stack([_severities(study, m, annotators) for m in scale.metrics])
+        by_metric = np.stack([_penalties(study, m, annotators) for m in scale.metrics])
         humans = by_metric.mean(axis=0)
         rows = np.flatnonzero(~np.isnan(humans).all(axis=1))
         questions = Clusters.of(facts.question[rows].tolist())
@@ -246,7 +246,7 @@ def _scored(study: Study, facts: _Facts) -> Iterator[Scored]:
         # A judge of the aspects rounds each of them, another one their mean.
         means = by_metric if scale.of_judge == scale.metrics else humans[None]
         nearest = [
-            nearest_label(mean_of_defined(x[rows]), np.array(m.severities, dtype=np.float64))
+            nearest_label(mean_of_defined(x[rows]), np.array(sorted(m.penalties), dtype=np.float64))
             for x, m in zip(means, scale.of_judge, strict=True)
         ]
         judges = {judge.name: _scores(study, judge, scale, rows) for judge in study.judges}
@@ -256,22 +256,22 @@ def _scored(study: Study, facts: _Facts) -> Iterator[Scored]:
         )  # fmt: skip
 
 
-def _severities(study: Study, metric: Metric, annotators: Sequence[str]) -> FloatArray:
-    """The severity that each annotator gave each answer (answers, annotators)."""
+def _penalties(study: Study, metric: Metric, annotators: Sequence[str]) -> FloatArray:
+    """The penalty by each annotator's label of each answer (answers, annotators)."""
     made = study.humans[metric.id].made
-    severities = np.full((len(study.answers), len(annotators)), np.nan)
+    penalties = np.full((len(study.answers), len(annotators)), np.nan)
     columns = np.array([annotators.index(a) for a in made.annotators], dtype=np.int64)
-    severities[made.rows[:, None], columns] = np.array([*metric.severities, np.nan])[made.values]
-    return severities
+    penalties[made.rows[:, None], columns] = np.array([*metric.penalties, np.nan])[made.values]
+    return penalties
 
 
 def _scores(study: Study, judge: JudgeVerdicts, scale: Scale, rows: IntArray) -> JudgeValues:
     """The scores of these rows (responses, ...), -1 for a row that is not there."""
-    severities = [
-        np.array([*m.severities, np.nan])[study.judged(judge, m)[rows]] for m in scale.of_judge
+    penalties = [
+        np.array([*m.penalties, np.nan])[study.judged(judge, m)[rows]] for m in scale.of_judge
     ]
     is_due = np.all([study.asked(judge, m)[rows] for m in scale.of_judge], axis=0)
-    return JudgeValues(np.mean(severities, axis=0), is_due & (rows >= 0))
+    return JudgeValues(np.mean(penalties, axis=0), is_due & (rows >= 0))
 
 
 def score_rows(scored: Scored, level: float) -> Iterator[Row]:
@@ -456,7 +456,7 @@ def by_scores(judge: str, title: str) -> str:
 
 
 def label_of(scores: FloatArray) -> IntArray:
-    """Return the preference (pairs,) that two scores (pairs, 2) mean: the less severe one wins; -1
+    """Return the preference (pairs,) that two scores (pairs, 2) mean: the lower one wins; -1
     where one is missing."""
     sign = signs(scores)[:, 0]
     return np.select([sign < 0, sign > 0, sign == 0], [0, 1, 2], default=-1)
@@ -665,7 +665,7 @@ def _list_rows(
 ) -> Iterator[Row]:
     """Of responses at each place of a list."""
     row, places, label = shown.T
-    severity = np.array(metric.severities, dtype=np.float64)[label]
+    severity = np.array(metric.values, dtype=np.float64)[label]
     for place in np.unique(places).tolist():
         codes = study.clusters.codes[row[places == place]]
         x, keys = severity[places == place], {"place": str(place + 1)}

@@ -27,7 +27,7 @@ _HEADINGS = {
     "humans": "By humans", "judge": "By the judge", "difference": "Judge minus humans",
     "pearson": "Pearson's r", "spearman": "Spearman's ρ", "icc": "ICC(2, 1)",
     "alpha": "Krippendorff's α", "tau_b": "Kendall's τ-b", "flipped": "Flipped",
-    "changed": "Changed", "first_place": "First place", "severity": "Mean severity",
+    "changed": "Changed", "first_place": "First place", "severity": "Mean label",
 }  # fmt: skip
 _SIGNED = ("difference", "pearson", "spearman", "icc", "alpha", "tau_b")
 _JUDGES = ("metric", "judge")
@@ -117,7 +117,7 @@ _BLOCKS: Mapping[str, Sequence[TableSpec]] = {
     "Scores of single responses": [_RESPONSES],
     "The place of a response": [
         _POSITIONS,
-        TableSpec("place", "Mean severity by the place in a list", (*_JUDGES, "place")),
+        TableSpec("place", "Mean label, as a number, by the place in a list", (*_JUDGES, "place")),
     ],
     "Systems": [
         _RANKINGS,

@@ -121,22 +121,23 @@ def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
 
 
 def _judged(verdict: Verdict, rubric: Rubric) -> float:
-    """1 for the least severe label of every ordinal metric, 0 for the most severe ones, the mean
-    between; expected over these labels where the judge gave probabilities; NaN where a label is
-    missing or an abstention."""
+    """1 for the best label of every ordinal metric, 0 for the worst ones, the mean between;
+    expected over these labels where the judge gave probabilities; NaN where a label is missing or
+    an abstention."""
     found = []
     for metric in (m for m in rubric.metrics if m.kind == "ordinal"):
-        severity = dict(zip(metric.label_texts, map(float, metric.severities), strict=True))
+        penalty = dict(zip(metric.label_texts, map(float, metric.penalties), strict=True))
         label = verdict.labels.get(metric.id)
-        if label not in severity:  # the judge abstained, or could not be read
+        if label not in penalty:  # the judge abstained, or could not be read
             return float("nan")
         asked = (verdict.probabilities or {}).get(metric.id, {})
-        graded = {text: p for text, p in asked.items() if text in severity}
+        graded = {text: p for text, p in asked.items() if text in penalty}
         total = sum(graded.values())
         if not total:
             graded, total = {label: 1.0}, 1.0
-        expected = sum(p * severity[text] for text, p in graded.items()) / total
-        found.append(1 - expected / max(severity.values()))
+        expected = sum(p * penalty[text] for text, p in graded.items()) / total
+        best, worst = min(penalty.values()), max(penalty.values())
+        found.append(1 - (expected - best) / (worst - best))
     return float(np.mean(found)) if found else float("nan")
 
 

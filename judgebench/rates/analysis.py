@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 ALL = "all"  # as a group
 MEAN = "mean severity"
+MEAN_LABEL = "mean label"  # as a number, where no label is severe
 COMBINED = "all judges together"
 UNLIKE = "labelled answers do not look like the others"
 _MOST_COMPARED = 10  # groups of which every two are compared
@@ -65,8 +66,9 @@ class Rates(Shown):
 
     The rows are of the analysis `rate` (statistics `human`, `ppi`, `rogan_gladen`, `verdicts`),
     `difference` of two groups (`human`, `ppi`) and `labels` (`given`, `saved`, `needed`), with the
-    keys `of` (the label, or `X or worse`, or `mean severity`) and `group`. `titles` are those of
-    metrics by their ids, `main` the keys `of` of each metric that a screen shows.
+    keys `of` (the label, or `X or worse`, or `mean severity`; of `severe: none` `X or higher`, or
+    `mean label`) and `group`. `titles` are those of metrics by their ids, `main` the keys `of` of
+    each metric that a screen shows.
     """
 
     rows: Results
@@ -216,20 +218,22 @@ def _of_metric(study: Study, metric: Metric) -> Measure:
 
 
 def _targets(study: Study, metric: Metric) -> list[Target]:
-    """The rate of each label; of ordered ones also of a label or worse, and the mean severity.
-    Under the rule `each` the rates are those of a random annotator."""
+    """The rate of each label; of ordered ones also of a label or worse, and the mean severity (or
+    higher, and the mean label, where none is severe). Under the rule `each` the rates are those of
+    a random annotator."""
     texts, k = metric.label_texts, len(metric.labels)
     values_by_name = dict(zip(texts, np.eye(k), strict=True))
+    onwards, mean = ("or worse", MEAN) if metric.has_severe else ("or higher", MEAN_LABEL)
     if metric.kind == "ordinal":
         for label in range(1, k - 1):
             is_worse = np.arange(k) >= label
-            values_by_name[f"{texts[label]} or worse"] = is_worse.astype(np.float64)
+            values_by_name[f"{texts[label]} {onwards}"] = is_worse.astype(np.float64)
         if k > 2:
-            values_by_name[MEAN] = np.array(metric.severities, dtype=np.float64)
+            values_by_name[mean] = np.array(metric.values, dtype=np.float64)
     counts = _label_counts(study, metric)
     n = counts.sum(axis=1)
     return [
-        Target(name, ratio(counts @ values, n), values, name != MEAN)
+        Target(name, ratio(counts @ values, n), values, name != mean)
         for name, values in values_by_name.items()
     ]
 

@@ -172,7 +172,7 @@ class RunFolder:
         self, rubric: Rubric, answers: Iterable[Answer], labels: Iterable[HumanLabel]
     ) -> None:
         """The rubric as used, the answers as judged and the human labels as read."""
-        text = to_json(rubric.model_dump(mode="json"), indent=2, sort_keys=True) + "\n"
+        text = to_json(rubric.as_plain(), indent=2, sort_keys=True) + "\n"
         self._write("rubric.json", [text.encode()])
         self._write("answers.jsonl", (answer_line(answer).encode() for answer in answers))
         self._write("labels.jsonl", (to_line(asdict(label)).encode() for label in labels))

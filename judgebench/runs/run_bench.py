@@ -32,7 +32,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.models import kind_of
 from judgebench.models.batch import Batched
 from judgebench.models.contract import Backend
-from judgebench.progress import SILENT, OneAtATime, Progress, backend_warnings_to
+from judgebench.progress import SILENT, Progress, backend_warnings_to
 from judgebench.records import Answer, canonical_json, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, default_run_folder
@@ -103,14 +103,13 @@ def run(
     """
     parallelism.check(bench)
     bench = with_learnt(bench, folder)
-    shown = OneAtATime(progress)
-    with folder.locked(), backend_warnings_to(shown):
+    with folder.locked(), backend_warnings_to(progress):
         answers = indexed(bench.dataset.answers)
-        sound = note_damage(bench, folder, shown)
-        manifest = _begin(bench, folder, shown)
+        sound = note_damage(bench, folder, progress)
+        manifest = _begin(bench, folder, progress)
         for line in left_behind(bench, folder):
-            shown.say(line)
-        work = Work(folder, shown, Budget(None), Stop())
+            progress.say(line)
+        work = Work(folder, progress, Budget(None), Stop())
         if budget is not None:
             for judge in bench.asked:
                 work.set_damaged_aside(folder.verdict_path(judge.name))

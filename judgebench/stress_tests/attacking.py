@@ -69,7 +69,11 @@ class StressExtension:
             about=plan.describe(told),
             settings={"stress": settings},
             variants=partial(_variants, plan),
-            controls=("constant-severe",),
+            controls=(
+                ("constant-severe",)
+                if any(metric.severe is None for metric in loaded.judged.metrics)
+                else ()
+            ),
             told=tuple(_notes(plan, told)),
         )
 

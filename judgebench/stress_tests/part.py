@@ -223,17 +223,19 @@ def probe_tables(stress: StressResult) -> Iterator[Table]:
             ((probe, metric_title(stress, m)), {"recipe": probe, "metric": m}) for probe, m in mine
         ]
         cell = _finder(stress, "invariance", **judge)
+        measured = stress.rows.values("statistic", "invariance")
+        headings = {key: words for key, words in _ON_PROBES.items() if key in measured}
         yield Layout(
             f"stress_probes-{number}",
             f"Every probe on every metric: {name}",
             ("Probe", "Metric"),
             (
-                "Shift: mean change of severity, summed over the metrics for all of them; "
-                "positive where the verdict got more severe. "
+                "Shift: mean change of the label, as a number, summed over the metrics for all of "
+                "them; positive towards the last label. "
                 "p: exact sign test on the direction of the shifts, cluster by cluster; after "
                 "Holm over this judge's probes on the metric.",
             ),
-        ).crossed(lines, _across("statistic", _ON_PROBES), cell)
+        ).crossed(lines, _across("statistic", headings), cell)
 
 
 def planted_table(stress: StressResult) -> Table:

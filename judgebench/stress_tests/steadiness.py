@@ -44,7 +44,8 @@ def invariances(pairs: Pairs) -> Iterator[Row]:
     """Every judge under every probe, on every metric and on EVERY.
 
     For EVERY, only pairs that have all labels on both sides count, and the shift is the sum over
-    the ordinal metrics: shifts that cancel out are neither more nor less severe.
+    the ordinal metrics: shifts that cancel out are neither more nor less severe. Where no label
+    is severe, the shift alone is measured.
     """
     tested = [
         (judge, probe, metric, *_moved(pairs, flipped, shift, clusters))
@@ -52,10 +53,14 @@ def invariances(pairs: Pairs) -> Iterator[Row]:
         for metric, flipped, shift in _moves(pairs.study.rubric.metrics, before, after)
     ]
     rows = []
+    scores = {metric.id for metric in pairs.study.rubric.metrics if metric.severe}
+    scores |= {EVERY} if len(scores) == len(pairs.study.rubric.metrics) else set()
     for judge, probe, metric, numbers, p in tested:
         reason = "" if p is not None else numbers["shift"].reason or "no shift to test"
         test = Estimate(p, method=SIGNS_FLIPPED, reason=reason)
         for name, estimate in {**numbers, "p": test}.items():
+            if metric in scores and name in ("more_severe", "less_severe"):
+                continue
             rows.append(Row("invariance", name, estimate, judge, metric, {"recipe": probe}))
     yield from (*rows, *corrected(rows, ("judge", "metric")))
 

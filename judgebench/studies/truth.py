@@ -101,6 +101,8 @@ class TruthConfig(BaseModel):
             return f"{first}every label{of}, one by one"
         ordinal, ties = metric.kind == "ordinal", self.ties_of(metric)
         lower, upper = ("less severe", "more severe") if ordinal else ("first", "last listed")
+        if metric.severe == "none":
+            lower, upper = "lower", "higher"
         ends = {
             "lower": f"ties{tied} go to the {lower} label",
             "upper": f"ties{tied} go to the {upper} label",

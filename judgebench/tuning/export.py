@@ -238,7 +238,7 @@ def _copy(learner: Learner, learnt: Path, to: Path, *, merged: bool) -> None:
 
 
 def _write_beside(part: Path, rubric: Rubric, train: TrainingSet) -> None:
-    said = yaml.safe_dump(rubric.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    said = yaml.safe_dump(rubric.as_plain(), sort_keys=False, allow_unicode=True)
     (part / RUBRIC).write_text(said, encoding="utf-8")
     seen = [*_seen(train)]
     questions = sorted({sketch(answer.question) for answer in seen if answer.question})

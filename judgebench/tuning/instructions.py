@@ -101,7 +101,7 @@ class Instructions(Learner):
         search = _Search(self._entry, *judges, train, folder / SEARCH, work)
         found = search.best(np.random.default_rng(self._entry.seed))
         for name, rubric in ((BEFORE, train.rubric), (CHOSEN, found)):
-            plain = rubric.model_dump(mode="json")
+            plain = rubric.as_plain()
             text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=88)
             write_atomically(folder / name, text.encode())
         return search.facts

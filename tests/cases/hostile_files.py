@@ -1,5 +1,5 @@
-"""YAML and templates that a stranger may hand over: small, and costly to whoever fills in their
-aliases, renders them, or echoes what they hold."""
+"""YAML that a stranger may hand over: small, and costly to whoever fills in its aliases or echoes
+what it holds."""
 
 
 def yaml_bombs() -> dict[str, str]:
@@ -40,38 +40,3 @@ def yaml_bombs() -> dict[str, str]:
         "many keys": "".join(f"k{i}: 1\n" for i in range(3000)),
         "a long file": "#" * 1_000_001,
     }  # fmt: skip
-
-
-# Each of them, in the block of a prompt, must end in one error as soon as it is rendered.
-COSTLY_TEMPLATES = [
-    "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
-    "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}",
-    "{% for a in question %}{% for b in question * 9999 %}{% for c in b * 9999 %}{% endfor %}"
-    "{% endfor %}{% endfor %}",
-    "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
-    "{% for i in [1] * 40 recursive %}{% if loop.depth < 40 %}{{ loop([1, 2]) }}{% endif %}"
-    "{% endfor %}",
-    "{% set n = namespace(t='aaaa') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}"
-    "{% endfor %}",
-    "{% set n = namespace(t='aaaa') %}{% for i in range(60) %}{% set n.t = n.t + n.t %}"
-    "{% endfor %}",
-    "{% set n = namespace(t=[1]) %}{% for i in range(60) %}{% set n.t = [n.t, n.t] | sum("
-    "start=[]) %}{% endfor %}",
-    "{% set a = 'aaaa' %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 40,
-    "{% set a = 'aaaa' %}"
-    + "{% filter upper %}{% set a = a ~ a %}{% endfilter %}" * 3
-    + "{{ (a * 99999) * 99999 }}",
-    "{{ 9 ** 9 ** 9 }}",
-    "{{ 'a' * 99999 * 99999 }}",
-    "{{ ('a' * 99999) | replace('a', 'b' * 99999) }}",
-    "{{ ('a' * 99999).replace('a', 'b' * 99999) }}",
-    "{{ ('a' * 99999) | join('b' * 99999) }}",
-    "{{ ('a\n' * 9999) | indent(99999) }}",
-    "{{ 'a' | center(99999) | center(99999 * 999) }}",
-    "{{ 'a'.ljust(99999 * 99999) }}",
-    "{{ '%999999999d' % 1 }}",
-    "{{ '%999999999d' | format(1) }}",
-    "{{ '{:>999999999}'.format(1) }}",
-    "{{ '{:>{}}'.format(1, 99999 * 99999) }}",
-    "{{ self.user() }}",
-]

@@ -118,7 +118,6 @@ def test_check_tells_what_every_kind_of_file_is(call, bench: Path, tmp_path: Pat
     assert "a benchmark of 6 answers with 12 human labels" in out
     assert "the rubric support-tone" in out
     assert "a prompt with replies of the kind json" in out
-    assert "politeness, a: Polite 3 (50 %), Impolite 3 (50 %)" in out
 
 
 def test_check_counts_errors_and_fails(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -57,15 +57,13 @@ WIDE = [
 BOTH = ("--column", "Harm level=label", "--column", "Tone (1-10)=label")
 
 
-def test_what_is_open_is_written_as_comments(call, start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_open_is_asked_and_nothing_is_written(call, start, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     file = table(tmp_path / "ours.csv", WIDE)
-    code, out, _ = call("init", file)
-    assert (code, [path.name for path in tmp_path.glob("*.yaml")]) == (0, ["layout.yaml"])
-    comments = (tmp_path / "layout.yaml").read_text()
-    assert yaml.safe_load(comments) is None
-    assert "# ours.csv: which columns hold labels? Harm level, Tone (1-10)" in comments
-    assert comments.count("--column") == 6
-    _, found = start(file, *printed(out, "all of them"))
+    code, _, err = call("init", file)
+    assert (code, [*tmp_path.glob("*.yaml")]) == (2, [])
+    assert "ours.csv: which columns hold labels? Harm level, Tone (1-10)" in err
+    assert err.count("--column") == 6
+    _, found = start(file, *printed(err, "all of them"))
     assert columns(found)["Tone (1-10)"] == "label tone_1_10"
 
 
@@ -265,9 +263,9 @@ def test_rows_that_cannot_be_told_apart_are_asked_about(
     rows: Rows,
     expected: str,
 ) -> None:
-    code, out, _ = call("init", table(tmp_path / "ours.csv", rows), "--to", tmp_path / "new")
-    assert (code, expected in out) == (0, True), out
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["layout.yaml"]
+    code, _, err = call("init", table(tmp_path / "ours.csv", rows), "--to", tmp_path / "new")
+    assert (code, expected in err) == (2, True), err
+    assert not (tmp_path / "new").exists()
 
 
 def test_it_is_a_function_as_well(tmp_path: Path) -> None:

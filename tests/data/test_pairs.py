@@ -29,7 +29,7 @@ metrics:
   - {id: better, title: Better, question: "Which?", kind: preference}
   - {id: margin, title: Margin, question: "By how much?", kind: ordinal, of: pair,
      labels: [none, slight, clear]}
-composite: {overall: "mean of [quality, style]"}
+composite: {overall: [quality, style]}
 """
 ANSWERS = "item_id,question,system,text\n" + "".join(
     f"{q}-{s},question {q},{s},{s} answers {q} at some length\n" for q in "kl" for s in "abc"

@@ -59,7 +59,7 @@ def test_every_decision_and_every_number_is_one_row() -> None:
     assert found["analysis"].value_counts().to_dict() == {
         "decision": len(DECIDED.decisions),
         "condition": sum(len(conditions(d)) for d in DECIDED.decisions),
-        "more_data": 7 * sum(d.more is not None for d in DECIDED.decisions),
+        "more_data": sum(6 + (d.more.severe is not None) for d in DECIDED.decisions if d.more),
         "triage": sum(6 if c.choice else 2 for c in DECIDED.curves),
         "triage_point": 2 * sum(len(c.points) for c in DECIDED.curves),
         "alternative_test": 6 * 2 * len(JUDGES),

@@ -471,16 +471,6 @@ def test_a_cluster_does_not_look_things_up(tmp_path: Path) -> None:
         Parallelism(engine="ray").check(loaded)
 
 
-def test_check_says_what_is_looked_up(tmp_path: Path, call: Any) -> None:
-    bench = bench_file(tmp_path, "http://127.0.0.1:9/v1", KNOWLEDGE)
-    with (tmp_path / "corpus.jsonl").open("a") as file:
-        more = [{"text": TEXTS[0]}, {"text": " ", "page": 4}]
-        file.writelines(f"\n{json.dumps(row)}" for row in more)
-    code, out, _ = call("check", bench)
-    assert code == 0
-    assert ("judges.knows: looks things up in 3 documents") in out
-
-
 def test_a_missing_encoder_names_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -325,10 +325,6 @@ def test_the_signature_does_not_change_with_how_it_is_run() -> None:
     assert signature(**scored, thresholds=turned) == signature(**scored, thresholds=THRESHOLDS)
 
 
-def test_the_signature_of_a_judge_without_new_keys_is_what_it_always_was() -> None:
-    assert signature() == "2559f23fe84290eb"
-
-
 def test_a_forecast_counts_all_that_a_model_may_think_with() -> None:
     thinking = {"settings": {"thinking": {"budget": 1000}}}
     for mode, calls in (("one_pass", 1), ("per_metric", 2)):

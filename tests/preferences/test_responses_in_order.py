@@ -101,7 +101,7 @@ def test_people_give_aspects_and_a_judge_one_label() -> None:
     aspects = ("relevancy", "fluency", "knowledge")
     asked = rubric(
         *({**QUALITY, "id": name} for name in ("overall", *aspects)),
-        composite={"overall": f"mean of [{', '.join(aspects)}]"},
+        composite={"overall": list(aspects)},
     )
     answers = [answer(q, system) for q in ("q1", "q2") for system in "ABC"]
     points = {"q1/A": "543", "q1/B": "444", "q1/C": "222", "q2/A": "555", "q2/B": "554"}
@@ -161,7 +161,7 @@ def test_responses_that_nobody_compared_are_measured_where_it_is_asked_for() -> 
     assert "preferences" in jb.analyse(given, every=True)
     assert jb.prefer(given).results.select("order")
     whole = study(
-        rubric(QUALITY, composite={"overall": "mean of [quality]"}),
+        rubric(QUALITY, composite={"overall": ["quality"]}),
         answers,
         {"p": labels},
         {"m": labels},

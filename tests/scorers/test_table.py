@@ -147,7 +147,7 @@ def test_the_command_prints_json_alone(table: Path, tmp_path: Path, call) -> Non
     ("arguments", "said"),
     [
         ([], "error: name a scorer: --scorer rouge-l"),
-        (["--scorer", "{scorer: chrf"], "error: --scorer:1: is not YAML: "),
+        (["--scorer", "{scorer: chrf"], "error: --scorer:2: is not YAML: "),
         (["--scorer", "length", "--to", "answers.csv"],
          "error: answers.csv: is the table itself: write to another file"),
         (["--scorer", "length", "--to", "there/scores.csv"],

@@ -35,6 +35,14 @@ def test_severities_are_those_of_the_rubric() -> None:
     assert found.shift.value == 5
 
 
+def test_scores_move_without_getting_more_or_less_severe() -> None:
+    score = metric(severe="none")
+    found = stressed({"m": "aabcb."}, Attack("same", {"m": "bcbaba"}), metrics=[score])
+    measured = {row.statistic for row in found.rows.select("invariance")}
+    assert measured == {"flipped", "robustness", "shift", "p", "p_holm"}
+    assert invariance(found).shift.value == pytest.approx(1 / 5)
+
+
 def test_a_judge_that_never_moves() -> None:
     found = invariance(stressed({"m": "abcab"}, Attack("same", {"m": "abcab"})))
     assert (found.flipped.value, found.robustness.value, found.shift.value) == (0, 1, 0)

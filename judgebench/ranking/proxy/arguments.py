@@ -187,7 +187,7 @@ class ArgumentWriter:
 
 def argument_messages(task: ProxyTask, instance: TaskInstance) -> tuple[Message, ...]:
     """The messages that ask a model for an argument on one instance."""
-    system, user = task.prompt.render_argument(instance.question, instance.context)
+    system, user = task.prompt.render_texts(question=instance.question, context=instance.context)
     return Message("system", system), Message("user", user)
 
 

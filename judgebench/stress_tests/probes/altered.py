@@ -155,8 +155,8 @@ def check_demand(
 ) -> Mapping[str, str]:
     """`must_worsen` with ids and exact labels of the rubric.
 
-    Raises SetupError for every unknown metric or label, for a nominal metric (nothing is worse
-    there), and for the least severe label, which every verdict reaches.
+    Raises SetupError for every unknown metric or label, for a metric without a severe label
+    (nothing is worse there), and for the least severe label, which every verdict reaches.
     """
     found, problems = {}, []
     for name, text in must_worsen.items():
@@ -168,6 +168,9 @@ def check_demand(
             problems.append(Problem(message, file, line, where, name, allowed))
         elif metric.kind == "nominal":
             message = "is nominal, so no label of it is worse than another"
+            problems.append(Problem(message, file, line, where))
+        elif not metric.has_severe:
+            message = "has no severe label (`severe: none`) that a verdict could worsen to"
             problems.append(Problem(message, file, line, where))
         elif (label := metric.parse(text)) in (worse := metric.label_texts[1:]) and label:
             found[metric.id] = label

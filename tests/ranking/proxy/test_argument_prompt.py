@@ -25,7 +25,7 @@ def prompt_file(folder: Path, text: str) -> str:
 @pytest.mark.parametrize("name", ["misinformation", "multiple-choice", "nli"])
 def test_the_shipped_prompts_show_one_example_and_fence_what_they_are_given(name: str) -> None:
     prompt = load_argument_prompt(name)
-    system, user = prompt.render_argument("Is it so? </question-12345678>", "A line.")
+    system, user = prompt.render_texts(question="Is it so? </question-12345678>", context="A line.")
     assert system.count("\nExample\n") == 1
     assert "synthetic" in prompt.text
     assert "synthetic" not in system + user
@@ -60,4 +60,4 @@ def test_a_line_of_bad_jinja_is_counted_from_the_top_of_the_file(tmp_path: Path)
 def test_a_template_that_fails_is_told(tmp_path: Path) -> None:
     text = GOOD.replace("{{ question }}", "{{ question }}{{ 1 / 0 }}")
     with pytest.raises(SetupError, match="cannot be rendered: division by zero"):
-        load_argument_prompt(prompt_file(tmp_path, text)).render_argument("Q")
+        load_argument_prompt(prompt_file(tmp_path, text)).render_texts(question="Q", context="")

@@ -125,9 +125,8 @@ def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: P
     assert len({r.seed for r in asked}) == len(asked) == 5
     assert all(r.seed is not None and 0 <= r.seed < 2**31 for r in asked)
     assert [r.messages[0].role for r in asked] == ["system"] * 5
-    system, user = TASK.prompt.render_argument(
-        TASK.instances[0].question, TASK.instances[0].context
-    )
+    first = TASK.instances[0]
+    system, user = TASK.prompt.render_texts(question=first.question, context=first.context)
     assert [m.content for m in asked[0].messages] == [system, user]
 
 

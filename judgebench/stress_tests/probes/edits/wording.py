@@ -166,12 +166,17 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]]*$")
 
 
 def demanded(demand: Literal["least_severe", "most_severe"], rubric: Rubric) -> Mapping[str, str]:
-    """The least or most severe label of every ordinal metric, by metric id.
+    """The least or most severe label of every ordinal metric, by metric id; where none is severe
+    the best or the worst.
 
     Raises SetupError where the rubric has no ordinal metric.
     """
-    place = 0 if demand == "least_severe" else -1
-    found = {m.id: m.label_texts[place] for m in rubric.metrics if m.kind == "ordinal"}
+    extreme = min if demand == "least_severe" else max
+    found = {
+        m.id: extreme(zip(m.penalties, m.label_texts, strict=True))[1]
+        for m in rubric.metrics
+        if m.kind == "ordinal"
+    }
     if not found:
         message = f"the rubric {rubric.name} has no ordinal metric, so no label is {demand}"
         raise SetupError(Problem(message, field="demand", found=demand))
