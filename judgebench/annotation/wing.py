@@ -11,6 +11,7 @@ WING = Wing(
     commands=Named("judgebench.annotation.commands:commands"),
     tables={".sqlite": Named("judgebench.annotation.export:table_rows")},
     studies={"served/study.sqlite": Named("judgebench.annotation.export:rubric_of")},
+    collections={"served/study.sqlite": Named("judgebench.annotation.export:collected_as")},
     kinds=(
         FileKind(
             "annotation study",

@@ -175,8 +175,20 @@ def table_in(path: Path) -> Path:
 
 def rubric_beside(path: Path) -> Rubric | None:
     """The rubric of the labels in a file, where a wing knows it. Raises SetupError."""
-    studies: list[Mapping[str, Callable[[Path], Rubric | None]]] = contributed("studies")
-    for name, read in chain(*(readers.items() for readers in studies)):
+    rubric: Rubric | None = _of_wing("studies", path)
+    return rubric
+
+
+def collected_in(path: Path) -> Sequence[str]:
+    """Sentences on how the labels in a file were collected, where a wing knows it; they begin as
+    `records.COLLECTED` does. Raises SetupError."""
+    return _of_wing("collections", path) or ()
+
+
+def _of_wing(part: str, path: Path) -> Any:
+    """What the wing that made a file says of it; None of any other file."""
+    readers: list[Mapping[str, Callable[[Path], Any]]] = contributed(part)
+    for name, read in chain(*(reader.items() for reader in readers)):
         if path.match(name):
             return read(path)
     return None

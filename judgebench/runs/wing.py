@@ -98,7 +98,8 @@ class Wing:
     `kinds` are its files, `lists` the headings of `judgebench list`. `tables` reads, by the end of
     their names, files that are named where a table is: the rest sees rows like those of a CSV.
     `studies` gives the rubric, if there is one, of a table that lies in a folder of the wing under
-    this path; such a folder stands for its table.
+    this path; such a folder stands for its table. `collections` says how its labels were collected
+    (`Dataset.collected`).
     """
 
     name: str
@@ -114,6 +115,7 @@ class Wing:
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
     tables: Mapping[str, ReadRows] = field(default_factory=dict)
     studies: Mapping[str, Callable[[Path], Rubric | None]] = field(default_factory=dict)
+    collections: Mapping[str, Callable[[Path], Sequence[str]]] = field(default_factory=dict)
 
 
 def sections() -> list[Section]:
