@@ -876,6 +876,7 @@ def report(
     *,
     every: bool = False,
     figures: bool = False,
+    checklist: str | Path | None = None,
 ) -> Mapping[str, Path]:
     """Write the report of a study or a run folder, of decisions with the alignment that they rest
     on, or of an alignment, a comparison, correlations, consistency or rates alone: report.html,
@@ -883,7 +884,8 @@ def report(
     verdicts.csv.
 
     Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and
-    as files, PNG and PDF in `plots/`.
+    as files, PNG and PDF in `plots/`. With a `checklist`, a shipped name such as `grras` or a file,
+    the report of a study shows its items, filled, and `folder` has a copy of it for your answers.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -898,8 +900,13 @@ def report(
     from judgebench.results.write import write_in_place
 
     study = study if isinstance(study, Shown) else _opened_study(study)
+    if checklist and not isinstance(study, Study):
+        raise SetupError(Problem("is filled from a study or a run folder", field="checklist"))
     if isinstance(study, Study):
-        shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
+        found = analyse(study, rule, every=every)
+        if checklist:
+            found = with_checklist(checklist, study, found, Path(folder))
+        shown, asked = parts(found), study.n_judged
     elif isinstance(study, Decisions) and study.study:
         aligned = _decided(align(study.study), study)
         shown, asked = parts({"decide": study, "align": aligned}), study.n_answers
@@ -915,7 +922,17 @@ def report(
 
 def parts(found: Mapping[str, Shown]) -> list[Part]:
     """The parts of a report, in order."""
-    return [found[name].part for name in sorted(found, key=lambda name: name == "align")]
+    last = {"align": 1, "checklist": 2}
+    return [found[name].part for name in sorted(found, key=lambda name: last.get(name, 0))]
+
+
+def with_checklist(
+    checklist: str | Path, study: Study, found: Mapping[str, Shown], folder: Path
+) -> dict[str, Shown]:
+    """The analyses of a study with a checklist that is filled from them, last."""
+    from judgebench.checklist import fill
+
+    return {**found, "checklist": fill(checklist, study, found, folder)}
 
 
 def load_bench(

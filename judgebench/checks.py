@@ -234,6 +234,7 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
     core = (
         _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _columns, _exports,
+        _checklists,
     )  # fmt: skip
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
     for wing in wings():
@@ -285,6 +286,12 @@ def _roles() -> Lines:
 
 def _columns() -> Lines:
     return [(role, ", ".join(names)) for role, names in role_words().items()]
+
+
+def _checklists() -> Lines:
+    from judgebench.checklist import checklists
+
+    return checklists()
 
 
 def _exports() -> Lines:

@@ -23,7 +23,7 @@ CORE = {
     "results", "retrieval", "people", "progress", "writer", "learning",
 }  # fmt: skip
 WINGS = set(NAMES.values())
-ENTRANCE = {"", "__main__", "api", "cli", "checks", "importing", "starter"}
+ENTRANCE = {"", "__main__", "api", "checklist", "cli", "checks", "importing", "starter"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",

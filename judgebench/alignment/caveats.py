@@ -36,7 +36,7 @@ BLIND = {
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
 _MOST = 8  # annotators of a bar that are named
 _LOOKED_AT = 20  # clusters that tell whether each is one question
-_FEW = 30  # items in common; fewer never show a copy
+FEWEST_SHARED = 30  # items in common; fewer never show a copy
 _MANY = 300  # with whom nobody else can be compared: people who are right 99 times in 100 differ
 _COPIED = "one of them may be copied"
 
@@ -180,7 +180,7 @@ def why_copied(
     empty where they can. Of those in `independent`, equal labels are no sign of a copy."""
     # A copy is equal on almost all items: where it could not tell, everybody was.
     share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
-    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= _FEW), 1))
+    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= FEWEST_SHARED), 1))
     for a, b in alike:
         pair = f"{names[a]} and {names[b]}"
         if {names[a], names[b]} <= set(independent):

@@ -32,7 +32,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     ),
     "How the labels were made": ("blind", "independent_items", "drawn"),
     _OWN: (),
-    "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
+    "Output": ("to", "save", "figures", "checklist", "verbose", "quiet", "json", "help"),
     "Certificate": ("certificate",),
     "Reference labels": ("truth", "ties", "annotator", "adjudicated"),
     "Other input": (
@@ -136,6 +136,13 @@ AsJudge = Annotated[
 Figures = Annotated[
     bool,
     typer.Option("--figures", help="Also draw figures: in the page, and as PNG and PDF files."),
+]
+Checklist = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Also fill a reporting checklist: `grras`, or a YAML file of the same form.",
+    ),
 ]
 Every = Annotated[
     bool,

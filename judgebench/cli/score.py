@@ -12,6 +12,7 @@ from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
     AsJudge,
+    Checklist,
     DecisionRuleOption,
     Every,
     Figures,
@@ -162,6 +163,7 @@ def report(
         typer.Option(metavar="FOLDER", help="Where to write. Default: RUN/report."),
     ] = None,
     figures: Figures = False,
+    checklist: Checklist = None,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
@@ -173,7 +175,11 @@ def report(
     study = open_study(run, files, truth.settings, as_judge or (), output)
     assert folder
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    if checklist:
+        found = api.with_checklist(checklist, study, found, folder)
     _report(study, found, folder, output, figures)
+    if checklist:
+        output.console().print(*found["checklist"].part.blocks[0].text, soft_wrap=True)
 
 
 def report_and_print(run: Path, output: Output) -> bool:

@@ -25,7 +25,6 @@ from judgebench.results.items import HEADINGS, Items, Passage
 from judgebench.results.part import (
     MISSES,
     UNDERSTOOD,
-    Asks,
     Block,
     Card,
     Intervals,
@@ -43,7 +42,7 @@ from judgebench.results.tables import Cell, Table, anchor, footnotes
 from judgebench.words import counted, listed, printable
 
 _HERE = Path(__file__).parent
-_QUESTIONS: Mapping[Asks, str] = {
+QUESTIONS: Mapping[str, str] = {
     "sure": "How sure is this?", "people": "Who are the annotators?",
     "wrong": "Where does it go wrong?", "what_if": "What if?",
 }  # fmt: skip
@@ -189,7 +188,7 @@ def _questions(
     parts: Sequence[Part], shown: Sequence[tuple[Block, dict[str, Any]]]
 ) -> Iterator[tuple[str, str, list[list[dict[str, Any]]]]]:
     """Anchor, heading and folds of each question that a reader asks; then of each other part."""
-    for asks, heading in _QUESTIONS.items():
+    for asks, heading in QUESTIONS.items():
         yield (
             f"q-{asks}",
             heading,
