@@ -11,6 +11,7 @@ import yaml
 from annotate_case import give_labels
 from built_case import study_file
 from latex_case import PACKAGES, compile_paper, needs_latex
+from printed import blocks
 from python_api import METRICS, write_bench, write_tables
 
 import judgebench as jb
@@ -82,6 +83,15 @@ def test_grras_has_its_fifteen_items_and_uses_every_fact() -> None:
     assert [item.item.partition(".")[0] for item in GRRAS.items] == [str(n) for n in range(1, 16)]
     assert {fact for item in GRRAS.items for fact in item.facts} == FACTS.keys()
     assert "2011;64:96-106" in GRRAS.source
+
+
+def test_the_documentation_says_what_each_fact_is(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "report.md").read_text("utf-8")
+    cells = re.findall(r"^\| (`.*?) \|", page.partition("| fact |")[2], re.MULTILINE)
+    assert {*re.findall(r"`(\w+)`", "".join(cells))} == {*FACTS}
+    (example,) = (block.text for block in blocks(page) if block.text.startswith("name: my-list"))
+    (tmp_path / "my-list.yaml").write_text(example)
+    assert load_checklist(tmp_path / "my-list.yaml").items[0].ask == "Who may change the model?"
 
 
 def test_list_names_the_shipped_checklists(call) -> None:  # type: ignore[no-untyped-def]
