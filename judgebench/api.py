@@ -895,6 +895,7 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
+    from judgebench.checklist import with_checklist
     from judgebench.decisions.result import Decisions
     from judgebench.results.shown import Shown
     from judgebench.results.write import write_in_place
@@ -905,7 +906,7 @@ def report(
     if isinstance(study, Study):
         found = analyse(study, rule, every=every)
         if checklist:
-            found = with_checklist(checklist, study, found, Path(folder))
+            found = with_checklist(found, checklist, study, Path(folder))
         shown, asked = parts(found), study.n_judged
     elif isinstance(study, Decisions) and study.study:
         aligned = _decided(align(study.study), study)
@@ -924,15 +925,6 @@ def parts(found: Mapping[str, Shown]) -> list[Part]:
     """The parts of a report, in order."""
     last = {"align": 1, "checklist": 2}
     return [found[name].part for name in sorted(found, key=lambda name: last.get(name, 0))]
-
-
-def with_checklist(
-    checklist: str | Path, study: Study, found: Mapping[str, Shown], folder: Path
-) -> dict[str, Shown]:
-    """The analyses of a study with a checklist that is filled from them, last."""
-    from judgebench.checklist import fill
-
-    return {**found, "checklist": fill(checklist, study, found, folder)}
 
 
 def load_bench(

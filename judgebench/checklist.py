@@ -17,7 +17,6 @@ from pydantic import AfterValidator, Field
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.alignment_part import flat, what_judged
-from judgebench.alignment.annotators import AGREEMENT_STATISTICS
 from judgebench.alignment.caveats import (
     BLIND,
     FEWEST_SHARED,
@@ -31,22 +30,22 @@ from judgebench.alignment.caveats import (
 from judgebench.alignment.statistics import STATISTICS
 from judgebench.files import disk_errors, write_atomically
 from judgebench.judges.config import Name
-from judgebench.records import COLLECTED, Estimate, is_slot
+from judgebench.records import COLLECTED, Estimate
 from judgebench.results.html import QUESTIONS
 from judgebench.results.part import UNDERSTOOD, Block, Part
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, in_per_cent
 from judgebench.rubric import Text
-from judgebench.shipped import find_file, shipped_names
+from judgebench.shipped import find_file
 from judgebench.studies.study import RECORDED, Study
-from judgebench.words import counted, listed
+from judgebench.words import listed
 from judgebench.yaml_file import Strict, load_model
 
 UNKNOWN = "(not known)"  # in what a study shows of a fact: then the author is asked
 TO_AUTHOR = "To the author:"
-_FOLDER = "rubrics/checklists"
-_NO_COPIES = f"Copies: none seen; looked for where two share {FEWEST_SHARED} items or more."
+FOLDER = "rubrics/checklists"
+_NO_COPIES = f"Copies: none seen where two named annotators share {FEWEST_SHARED} items or more."
 _HOW = ("prompt", "mode", "decoding", "thresholds", "about.")  # of what is known of a judge
 
 # The facts that an item can name, and where the report shows each: a section of the page or a file.
@@ -87,12 +86,7 @@ class Checklist(Strict):
 
 def load_checklist(name: str | Path) -> Checklist:
     """The checklist of that path or shipped name. Raises SetupError with every problem in it."""
-    return load_model(find_file(_FOLDER, str(name), ".yaml"), Checklist)
-
-
-def checklists() -> list[tuple[str, str]]:
-    """Name and title of each shipped checklist."""
-    return [(name, load_checklist(name).title) for name in shipped_names(_FOLDER, ".yaml")]
+    return load_model(find_file(FOLDER, str(name), ".yaml"), Checklist)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,25 +102,26 @@ class FilledChecklist(Shown):
 
     @property
     def summary(self) -> str:
-        """Say how many items are filled, and where the author fills the others."""
-        n, asked = len(self.checklist.items), {item for item, x, _ in self.rows if TO_AUTHOR in x}
-        filled = f"{self.checklist.title}: {n - len(asked)} of {n} items are filled."
-        return f"{filled} Answer the others in {self.file.name}." if asked else filled
+        """Say how many items ask the author, and where to answer."""
+        asked = {item for item, sentence, _ in self.rows if TO_AUTHOR in sentence}
+        n_open = f"{len(asked)} of {len(self.checklist.items)} items"
+        return f"{self.checklist.title}: {n_open} ask for answers in {self.file.name}."
 
     def records(self) -> dict[str, list[Any]]:
         """The rows, for JSON."""
         return {"checklist": [*self.rows]}
 
 
-def fill(
-    name: str | Path, study: Study, analyses: Mapping[str, Shown], folder: Path
-) -> FilledChecklist:
-    """Fill a checklist, a path or a shipped name, from a study and its analyses (`api.analyse`).
+def with_checklist(
+    analyses: Mapping[str, Shown], name: str | Path, study: Study, folder: Path
+) -> dict[str, Shown]:
+    """The analyses of a study (`api.analyse`), and a checklist that is filled from them: a path, or
+    a shipped name.
 
     The author's answers are in its copy in the report's folder, `checklist-NAME.yaml`, which is
     made where there is none. Raises SetupError with every problem of either, and DiskFailed.
     """
-    source = find_file(_FOLDER, str(name), ".yaml")
+    source = find_file(FOLDER, str(name), ".yaml")
     file = folder / f"checklist-{load_checklist(source).name}.yaml"
     if not file.is_file():
         with disk_errors(file):
@@ -134,7 +129,7 @@ def fill(
             write_atomically(file, source.read_bytes())
     checklist, facts = load_checklist(file), _facts(study, analyses)
     rows = (row for item in checklist.items for row in _rows(item, facts))
-    return FilledChecklist(checklist, tuple(rows), file)
+    return {**analyses, "checklist": FilledChecklist(checklist, tuple(rows), file)}
 
 
 def _rows(item: Item, facts: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
@@ -181,6 +176,10 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, Iterable[st
     judges, size = alignment.real_judges, f"{size_in_words(study)}."
     between = "judges with annotators" if judges else "annotators with each other"
     blind = {**BLIND, "unknown": UNKNOWN}[study.config.blind]
+    copies = [line for line in bar_lines(study) if line.startswith("Copies")]
+    verdicts = (
+        f"{x.name}: {x.statuses.get('ok', 0):,} of {x.n:,} answers labelled." for x in judges
+    )
     files = ["results.csv", *alignment.part.files]
     outcome = analyses["decide"].part.answer if "decide" in analyses else ""
     return {
@@ -191,11 +190,11 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, Iterable[st
         "subjects": [size],
         "annotators": [f"{listed(named(study.makers)) or UNKNOWN}."],
         "blindness": [f"Blindness: {blind}."],
-        "independence": _copies(study),
+        "independence": copies or [_NO_COPIES] if len(study.makers) > 1 else [],
         "sample_size": [f"{headline(study)}."],
         "sampling": [_sampling(study)],
         "reference_labels": [reference_labels(study)],
-        "numbers": _numbers(study, judges),
+        "numbers": [*alignment.compared[:1], *overlap_lines(study), *verdicts],
         "statistics": _statistics(alignment.results),
         "agreement": _agreement(alignment),
         "accuracy": _accuracy(alignment),
@@ -209,12 +208,6 @@ def _collected(study: Study, start: str) -> list[str]:
     """What `judgebench annotate` says of how the labels were collected, after that start."""
     notes = [note.removeprefix(UNDERSTOOD) for note in study.notes]
     return [note for note in notes if note.startswith(start)] or [f"{start}{UNKNOWN}."]
-
-
-def _copies(study: Study) -> list[str]:
-    copies = [line for line in bar_lines(study) if line.startswith("Copies")]
-    are_people = len(study.makers) > 1 and not any(map(is_slot, study.makers))
-    return copies or ([_NO_COPIES] if are_people else [])
 
 
 def _model(judge: JudgeSummary) -> str:
@@ -240,20 +233,11 @@ def _sampling(study: Study) -> str:
     return study.drawn.in_words() or f"How labelled answers were drawn from all: {UNKNOWN}."
 
 
-def _numbers(study: Study, judges: Iterable[JudgeSummary]) -> Iterator[str]:
-    yield f"{headline(study)} · {counted(study.n_labels, 'human label')}."
-    yield from overlap_lines(study)
-    for judge in judges:
-        yield f"{judge.name}: {judge.statuses.get('ok', 0):,} of {judge.n:,} answers labelled."
-
-
 def _statistics(results: Results) -> Iterator[str]:
-    measured = {**STATISTICS, **AGREEMENT_STATISTICS}
-    rows = [row for row in results if row.statistic in measured]
-    yield f"{listed([*dict.fromkeys(measured[row.statistic].heading for row in rows)])}."
-    for row in [row for row in rows if row.estimate.low is not None][:1]:
-        level, heading = 100 * row.estimate.level, measured[row.statistic].heading
-        yield f"{level:g} % intervals, that of {heading}: {row.estimate.method}."
+    headings = [STATISTICS[key].heading for key in results.values("statistic", "score")]
+    yield f"Judges and reference labels: {listed(headings)}."
+    yield f"Interval of accuracy: {results.find('accuracy', 'score').method or 'none'}."
+    yield f"Interval of Krippendorff's α: {results.find('alpha', 'agreement').method or 'none'}."
 
 
 def _agreement(alignment: Alignment) -> Iterator[str]:

@@ -289,9 +289,9 @@ def _columns() -> Lines:
 
 
 def _checklists() -> Lines:
-    from judgebench.checklist import checklists
+    from judgebench.checklist import FOLDER, load_checklist
 
-    return checklists()
+    return [(name, load_checklist(name).title) for name in shipped_names(FOLDER, ".yaml")]
 
 
 def _exports() -> Lines:

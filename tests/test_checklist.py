@@ -45,6 +45,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def reported(place: Path) -> Path:
+    """The folder of a report of the run, with GRRAS filled."""
+    study = jb.open_run(place / "run", truth={"blind": "yes"})
+    jb.report(study, place / "report", checklist="grras")
+    return place / "report"
+
+
 def rows_of(folder: Path) -> dict[str, str]:
     """What the report in a folder shows of each item, by its number."""
     text = (folder / "tables.md").read_text("utf-8").partition("## Reporting checklist")[2]
@@ -103,10 +111,8 @@ def test_list_names_the_shipped_checklists(call) -> None:  # type: ignore[no-unt
 # --- what a study shows --------------------------------------------------------------------------
 
 
-def test_a_run_fills_items_with_its_own_facts(place: Path, tmp_path: Path) -> None:
-    study = jb.open_run(place / "run", truth={"blind": "yes"})
-    jb.report(study, tmp_path, checklist="grras")
-    rows = rows_of(tmp_path)
+def test_a_run_fills_items_with_its_own_facts(reported: Path) -> None:
+    rows = rows_of(reported)
     assert "my-judge: " in rows["2"]
     assert "prompt.name structured" in rows["2"]
     assert "decoding.temperature 0.0" in rows["2"]
@@ -116,8 +122,12 @@ def test_a_run_fills_items_with_its_own_facts(place: Path, tmp_path: Path) -> No
     assert "24 answers to" in rows["6"]
     assert "Reference labels: the median of" in rows["10"]
     assert "my-judge: 24 of 24 answers labelled." in rows["11"]
-    alpha = jb.align(study).results.find("alpha", "agreement", metric="empathy", who="all")
-    assert f"α of annotators {alpha}".replace("[", "\\[").replace("]", "\\]") in rows["13"]
+    results = pd.read_csv(reported / "results.csv")
+    (alpha,) = results.query(
+        "analysis == 'agreement' and statistic == 'alpha' and metric == 'empathy' and who == 'all'"
+    ).itertuples()
+    shown = f"α of annotators {alpha.value:.3f} \\[{alpha.low:.3f}, {alpha.high:.3f}\\]."
+    assert shown in rows["13"]
     assert "Empathy: accuracy of my-judge " in rows["13"]
     assert "Can a judge replace the annotators?" in rows["14"]
     assert rows["15"] == "All numbers and labels: results.csv and verdicts.csv."
@@ -149,14 +159,42 @@ def test_one_annotator_is_no_sign_of_independence(place: Path, tmp_path: Path) -
     assert "Copies" not in rows["9"]
 
 
-def test_where_leads_to_what_the_report_has(place: Path, tmp_path: Path) -> None:
-    written = jb.report(place / "run", tmp_path, checklist="grras")
-    page = written["html"].read_text("utf-8")
+def study_of_tone(labels: Mapping[str, str], n_answers: int, **how: object) -> jb.Study:
+    """A study of yes and no, a letter for each answer: a letter is one annotator's label."""
+    rows = [
+        {"item_id": f"i{n}", "annotator": name, "tone": {"y": "yes", "n": "no"}[letter]}
+        for name, letters in labels.items()
+        for n, letter in enumerate(letters)
+    ]
+    texts = [f"Answer {n}, of {n} words." for n in range(n_answers)]
+    answers = pd.DataFrame({"item_id": [f"i{n}" for n in range(n_answers)], "text": texts})
+    rubric = jb.Rubric.from_labels({"tone": ["no", "yes"]})
+    return jb.study(pd.DataFrame(rows), None, answers, rubric=rubric, **how)  # type: ignore[arg-type]
+
+
+def test_sampling_is_asked_for_unless_it_is_declared(tmp_path: Path) -> None:
+    labels = {"ann": "ynnyyn", "ben": "ynyyyn"}
+    jb.report(study_of_tone(labels, 12), tmp_path / "a", checklist="grras")
+    asked = "drawn from all: (not known). To the author: How were they drawn"
+    assert asked in rows_of(tmp_path / "a")["7"]
+    declared = study_of_tone(labels, 12, truth={"drawn": ["random"]})
+    jb.report(declared, tmp_path / "b", checklist="grras")
+    assert "drawn at random from all, as declared." in rows_of(tmp_path / "b")["7"]
+
+
+def test_labels_that_look_copied_are_named(tmp_path: Path) -> None:
+    ann, cem = "ynnyyn" * 50, "ynynyy" * 50
+    jb.report(study_of_tone({"ann": ann, "ben": ann, "cem": cem}, 300), tmp_path, checklist="grras")
+    assert "ann and ben gave the same labels" in rows_of(tmp_path)["9"]
+
+
+def test_where_leads_to_what_the_report_has(reported: Path) -> None:
+    page = (reported / "report.html").read_text("utf-8")
     table = page.partition('<section id="checklist">')[2].partition("</section>")[0]
     links = set(re.findall(r'<a href="([^"]+)"', table))
     assert {"results.csv", "decisions.csv", "#q-people"} <= links
     for link in links:
-        found = f'id="{link[1:]}"' in page if link[0] == "#" else (tmp_path / link).is_file()
+        found = f'id="{link[1:]}"' in page if link[0] == "#" else (reported / link).is_file()
         assert found, link
 
 
@@ -182,8 +220,8 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PLAN = (
-    "Plan of the labels: 10 items, each for 2 of 3 annotators; before these, 2 for all of them "
-    "(calibration); interim analyses after 5 items."
+    "Plan of the labels: 10 items, each for 2 of 3 annotators; 2 more for all, as calibration; "
+    "interim analyses at so many items: 5."
 )
 
 
@@ -250,9 +288,9 @@ def test_the_command_says_how_many_items_are_open(  # type: ignore[no-untyped-de
     place: Path, tmp_path: Path, call
 ) -> None:
     how = ("report", place / "run", "--to", tmp_path, "--checklist", "grras")
-    assert "7 of 15 items are filled. Answer the others in checklist-grras.yaml." in call(*how)[1]
+    assert "8 of 15 items ask for answers in checklist-grras.yaml." in call(*how)[1]
     answer(tmp_path / "checklist-grras.yaml", dict.fromkeys(range(15), "Answered."))
-    assert "15 of 15 items are filled.\n" in call(*how)[1]
+    assert "0 of 15 items ask for answers" in call(*how)[1]
 
 
 def test_json_has_the_items(place: Path, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
@@ -317,10 +355,9 @@ def test_a_checklist_is_of_a_study(place: Path, tmp_path: Path) -> None:
 
 
 @needs_latex
-def test_the_appendix_with_a_checklist_compiles(place: Path, tmp_path: Path) -> None:
-    jb.report(place / "run", tmp_path, checklist="grras")
-    log = compile_paper(r"\input{latex/appendix}", tmp_path, preamble=PACKAGES, runs=1)
-    assert GRRAS.title in (tmp_path / "latex" / "appendix.tex").read_text("utf-8")
+def test_the_appendix_with_a_checklist_compiles(reported: Path) -> None:
+    log = compile_paper(r"\input{latex/appendix}", reported, preamble=PACKAGES, runs=1)
+    assert GRRAS.title in (reported / "latex" / "appendix.tex").read_text("utf-8")
     assert "Overfull" not in log
 
 

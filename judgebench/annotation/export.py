@@ -92,15 +92,11 @@ def collected_as(path: Path) -> list[str]:
         meta, n_items, annotators = store.meta, len(_screens(store, "main")), store.annotators
     if annotators == GOLD:
         return []
-    plan = (
-        f"{counted(n_items, 'item')}, each for {meta['per_item']} of {len(annotators)} annotators"
-    )
-    if meta["calibration"]:
-        plan += f"; before these, {meta['calibration']} for all of them (calibration)"
-    if meta["looks"]:
-        plan += f"; interim analyses after {listed([*map(str, meta['looks'])])} items"
+    looks = listed([*map(str, meta["looks"])]) or "none"
     sentences = {
-        "plan": plan,
+        "plan": f"{counted(n_items, 'item')}, each for {meta['per_item']} of {len(annotators)} "
+        f"annotators; {meta['calibration']} more for all, as calibration; interim analyses at so "
+        f"many items: {looks}",
         "rating_process": "judgebench annotate, with an order of each annotator's own, on pages "
         "that named no system and showed no verdict, and nobody else's label before theirs",
         "background": meta["background"].rstrip("."),

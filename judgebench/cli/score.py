@@ -168,6 +168,7 @@ def report(
 ) -> None:
     """Write the report of a run or of files: one HTML page, CSV, Markdown and LaTeX."""
     from judgebench import api
+    from judgebench.checklist import with_checklist
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
@@ -176,7 +177,7 @@ def report(
     assert folder
     found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     if checklist:
-        found = api.with_checklist(checklist, study, found, folder)
+        found = with_checklist(found, checklist, study, folder)
     _report(study, found, folder, output, figures)
     if checklist:
         output.console().print(*found["checklist"].part.blocks[0].text, soft_wrap=True)
