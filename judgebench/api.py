@@ -904,10 +904,10 @@ def report(
     if checklist and not isinstance(study, Study):
         raise SetupError(Problem("is filled from a study or a run folder", field="checklist"))
     if isinstance(study, Study):
-        found = analyse(study, rule, every=every)
+        findings = analyse(study, rule, every=every)
         if checklist:
-            found = with_checklist(found, checklist, study, Path(folder))
-        shown, asked = parts(found), study.n_judged
+            findings = with_checklist(findings, checklist, study, Path(folder))
+        shown, asked = parts(findings), study.n_judged
     elif isinstance(study, Decisions) and study.study:
         aligned = _decided(align(study.study), study)
         shown, asked = parts({"decide": study, "align": aligned}), study.n_answers

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from judgebench.alignment.alignment import Alignment, JudgeSummary
@@ -225,8 +226,10 @@ def _model(judge: JudgeSummary) -> str:
 
 def _sampling(study: Study) -> str:
     """Say how the labelled answers were drawn from all."""
-    labelled = {row for humans in study.humans.values() for row in humans.ratings.rows.tolist()}
-    if len(labelled) == len(study.answers):
+    labelled = np.zeros(len(study.answers), dtype=np.bool_)
+    for humans in study.humans.values():
+        labelled[humans.ratings.rows] |= (humans.ratings.values >= 0).any(axis=1)
+    if labelled.all():
         return "All answers of the study have human labels."
     if study.drawn.random:
         return "Labelled answers were drawn at random from all, as declared."

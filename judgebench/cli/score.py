@@ -175,12 +175,12 @@ def report(
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = open_study(run, files, truth.settings, as_judge or (), output)
     assert folder
-    found = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    findings = api.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     if checklist:
-        found = with_checklist(found, checklist, study, folder)
-    _report(study, found, folder, output, figures)
+        findings = with_checklist(findings, checklist, study, folder)
+    _report(study, findings, folder, output, figures)
     if checklist:
-        output.console().print(*found["checklist"].part.blocks[0].text, soft_wrap=True)
+        output.console().print(*findings["checklist"].part.blocks[0].text, soft_wrap=True)
 
 
 def report_and_print(run: Path, output: Output) -> bool:
