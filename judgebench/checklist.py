@@ -7,7 +7,7 @@ into its folder once; there the author answers what no study shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -133,9 +133,9 @@ def with_checklist(
     return {**analyses, "checklist": FilledChecklist(checklist, tuple(rows), file)}
 
 
-def _rows(item: Item, facts: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
+def _rows(item: Item, facts: Mapping[str, list[str]]) -> Iterator[tuple[str, str, str]]:
     for fact, ask in item.facts.items():
-        for sentence in facts[fact]:
+        for sentence in filter(None, facts[fact]):
             if UNKNOWN not in sentence:
                 yield item.item, sentence, FACTS[fact]
             elif not item.answer:
@@ -170,7 +170,7 @@ def _place(place: str) -> Cell:
 # --- the facts ------------------------------------------------------------------------------------
 
 
-def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, Iterable[str]]:
+def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
     """What the study shows of each fact, in sentences; none where there is nothing of the kind."""
     alignment = analyses["align"]
     assert isinstance(alignment, Alignment)
@@ -178,9 +178,10 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, Iterable[st
     between = "judges with annotators" if judges else "annotators with each other"
     blind = {**BLIND, "unknown": UNKNOWN}[study.config.blind]
     copies = [line for line in bar_lines(study) if line.startswith("Copies")]
-    verdicts = (
-        f"{x.name}: {x.statuses.get('ok', 0):,} of {x.n:,} answers labelled." for x in judges
-    )
+    verdicts = [
+        f"{judge.name}: {judge.statuses.get('ok', 0):,} of {judge.n:,} answers labelled."
+        for judge in judges
+    ]
     files = ["results.csv", *alignment.part.files]
     outcome = analyses["decide"].part.answer if "decide" in analyses else ""
     return {
@@ -196,9 +197,9 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, Iterable[st
         "sampling": [_sampling(study)],
         "reference_labels": [reference_labels(study)],
         "numbers": [*alignment.compared[:1], *overlap_lines(study), *verdicts],
-        "statistics": _statistics(alignment.results),
-        "agreement": _agreement(alignment),
-        "accuracy": _accuracy(alignment),
+        "statistics": [*_statistics(alignment.results)],
+        "agreement": [*_agreement(alignment)],
+        "accuracy": [*_accuracy(alignment)],
         "decision_rule": ["Outcomes by the rule that the report prints."] if outcome else [],
         "outcomes": [f"Can a judge replace the annotators? {outcome or UNKNOWN}"],
         "results_files": [f"All numbers and labels: {listed(files)}."],

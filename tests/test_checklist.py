@@ -32,6 +32,10 @@ items:
   - item: "B. Who judged"
     facts: {judges: Which model is it?}
     ask: And why this one?
+  - item: "C. How right they were"
+    facts: {accuracy: }
+  - item: "D. The same once more"
+    facts: {accuracy: }
 """
 
 
@@ -152,6 +156,16 @@ def test_labels_without_a_judge_claim_nothing_of_one(place: Path, tmp_path: Path
     assert "judge" not in rows["11"]
     assert f"(not known) {ASKED}" in rows["14"]
     assert rows["15"] == "All numbers and labels: results.csv."
+
+
+def test_a_run_without_labels_asks_for_what_it_lacks(place: Path, tmp_path: Path) -> None:
+    bench = place / "plain.yaml"
+    bench.write_text((place / "bench.yaml").read_text().replace(", labels.csv", ""))
+    jb.report(jb.run(bench, tmp_path / "run"), tmp_path / "out", checklist="grras")
+    rows = rows_of(tmp_path / "out")
+    assert "my-judge: 24 of 24 answers labelled." in rows["11"]
+    assert "(not known)." in rows["4"]
+    assert f"(not known) {ASKED}" in rows["14"]
 
 
 def test_one_annotator_is_no_sign_of_independence(place: Path, tmp_path: Path) -> None:
@@ -312,6 +326,7 @@ def test_a_list_of_your_own_is_filled(place: Path, tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "out")
     assert rows["A"].startswith("24 answers to")
     assert rows["B"].endswith(f"{ASKED} And why this one?")
+    assert rows["C"] == rows["D"] != ""
     assert (tmp_path / "out" / "checklist-own.yaml").read_text() == OWN
 
 
