@@ -98,7 +98,7 @@ class FilledChecklist(Shown):
     presented_by = "judgebench.checklist:checklist_part"
 
     checklist: Checklist
-    rows: tuple[tuple[str, str, str], ...]
+    rows: list[tuple[str, str, str]]
     file: Path
 
     @property
@@ -110,7 +110,7 @@ class FilledChecklist(Shown):
 
     def records(self) -> dict[str, list[Any]]:
         """The rows, for JSON."""
-        return {"checklist": [*self.rows]}
+        return {"checklist": self.rows}
 
 
 def with_checklist(
@@ -129,8 +129,10 @@ def with_checklist(
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(file, source.read_bytes())
     checklist, facts = load_checklist(file), _facts(study, analyses)
-    rows = (row for item in checklist.items for row in _rows(item, facts))
-    return {**analyses, "checklist": FilledChecklist(checklist, tuple(rows), file)}
+    rows: list[tuple[str, str, str]] = []
+    for item in checklist.items:
+        rows += [*_rows(item, facts)] or [(item.item, UNKNOWN, "")]
+    return {**analyses, "checklist": FilledChecklist(checklist, rows, file)}
 
 
 def _rows(item: Item, facts: Mapping[str, list[str]]) -> Iterator[tuple[str, str, str]]:
@@ -190,7 +192,7 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
         "judges": [f"{judge.name}: {_model(judge)}." for judge in judges],
         "rubric": [f"{m.title}: {', '.join(m.label_texts)}." for m in study.rubric.metrics],
         "subjects": [size],
-        "annotators": [f"{listed(named(study.makers)) or UNKNOWN}."],
+        "annotators": [f"{listed(named(study.makers) or [UNKNOWN])}."],
         "blindness": [f"Blindness: {blind}."],
         "independence": copies or [_NO_COPIES] if len(study.makers) > 1 else [],
         "sample_size": [f"{headline(study)}."],
@@ -238,10 +240,13 @@ def _sampling(study: Study) -> str:
 
 
 def _statistics(results: Results) -> Iterator[str]:
-    headings = [STATISTICS[key].heading for key in results.values("statistic", "score")]
-    yield f"Judges and reference labels: {listed(headings)}."
-    yield f"Interval of accuracy: {results.find('accuracy', 'score').method or 'none'}."
-    yield f"Interval of Krippendorff's α: {results.find('alpha', 'agreement').method or 'none'}."
+    measured = [row for row in results.select("score") if row.estimate.value is not None]
+    if headings := [*dict.fromkeys(STATISTICS[row.statistic].heading for row in measured)]:
+        yield f"Judges and reference labels: {listed(headings)}."
+    accuracy, alpha = results.find("accuracy", "score"), results.find("alpha", "agreement")
+    for name, estimate in (("accuracy", accuracy), ("Krippendorff's α", alpha)):
+        if estimate.low is not None:
+            yield f"Interval of {name}: {estimate.method}."
 
 
 def _agreement(alignment: Alignment) -> Iterator[str]:

@@ -34,7 +34,7 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED, COLLECTED
 from judgebench.rubric import Rubric
-from judgebench.words import counted, listed
+from judgebench.words import counted
 from judgebench.yaml_file import Strict, load_json
 
 Row = dict[str, str]
@@ -92,7 +92,7 @@ def collected_as(path: Path) -> list[str]:
         meta, n_items, annotators = store.meta, len(_screens(store, "main")), store.annotators
     if annotators == GOLD:
         return []
-    looks = listed([*map(str, meta["looks"])]) or "none"
+    looks = ", ".join(map(str, meta["looks"])) or "none"
     sentences = {
         "plan": f"{counted(n_items, 'item')}, each for {meta['per_item']} of {len(annotators)} "
         f"annotators; {meta['calibration']} more for all, as calibration; interim analyses at so "
