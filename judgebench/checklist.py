@@ -246,7 +246,8 @@ def _statistics(results: Results) -> Iterator[str]:
     accuracy, alpha = results.find("accuracy", "score"), results.find("alpha", "agreement")
     for name, estimate in (("accuracy", accuracy), ("Krippendorff's α", alpha)):
         if estimate.low is not None:
-            yield f"Interval of {name}: {estimate.method}."
+            level = f"{100 * estimate.level:g} %"
+            yield f"{level} interval of {name}: {estimate.method}."
 
 
 def _agreement(alignment: Alignment) -> Iterator[str]:
