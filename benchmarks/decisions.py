@@ -48,7 +48,6 @@ import yaml
 from numpy.typing import NDArray
 
 import judgebench as jb
-from judgebench.alignment.caveats import why_copied
 from judgebench.decisions.conditions import Finding, findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.held import why_derived
@@ -68,7 +67,7 @@ from judgebench.stats.alternative_test import alternative_annotator_test
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
 from judgebench.stats.consensus import median_label
-from judgebench.stats.copies import Bar, bar_of, camps
+from judgebench.stats.copies import Bar, bar_of, camps, find_copy
 from judgebench.stats.intervals import look_levels
 from judgebench.stats.response_sets import (
     accepted_shares,
@@ -414,7 +413,7 @@ def gate_of(found: Draw, side: HumanSide) -> str:
         return "camps"
     names = [str(a) for a in range(found.own.shape[1])]
     own = why_derived(found.judged, side, names[: side.own.shape[1]])
-    return own or why_copied(found.own, names, clusters, ())
+    return own or ("copied" if find_copy(found.own, clusters) else "")
 
 
 @dataclass

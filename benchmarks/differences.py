@@ -18,7 +18,7 @@ import pandas as pd
 
 import judgebench as jb
 from judgebench.alignment.differences import TESTED
-from judgebench.comparison.differences import Compared, differences
+from judgebench.comparison.analysis import Compared, differences
 from judgebench.results.rows import Results
 
 KEYS = (

@@ -46,7 +46,7 @@ from judgebench.records import Answer, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
-from judgebench.runs.open import open_run
+from judgebench.runs.open import open_folder
 from judgebench.runs.run_bench import run
 from judgebench.shipped import shipped_folder
 
@@ -185,7 +185,7 @@ def against_humans(model: str, folder: Path, number: int) -> None:
         began = time.perf_counter()
         run(bench, kept)
         config = bench.config
-        alignment = align(open_run(kept, config.truth))
+        alignment = align(open_folder(kept, config.truth))
         seconds = time.perf_counter() - began
         scores = {
             (row.judge, row.statistic): row.estimate

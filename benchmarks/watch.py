@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 
 import judgebench as jb
-from judgebench.certificate.labels import LEVEL, shortfall
+from judgebench.certificate.issue import LEVEL, shortfall
 from judgebench.certificate.record import LabelTest
-from judgebench.certificate.watch import PLANNED, smallest_loss
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.betting import log_capital
 
@@ -111,9 +110,6 @@ def main() -> None:
             lines.append([*alarms(tests[stream % len(tests)], judge, labels[:, 0])])
         watched, uncorrected = np.transpose(lines)
         print(f"| {name} | {cells(watched)} | {cells(uncorrected)} |", flush=True)
-    for n in PLANNED:
-        losses = [smallest_loss(test, n, 1) or math.inf for test in tests]
-        print(f"about {n:,} labels show a loss of {100 * np.median(losses):.0f} points or more")
 
 
 if __name__ == "__main__":

@@ -19,35 +19,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from judgebench.version import VERSION
+
 if TYPE_CHECKING:
-    from judgebench.api import align as align
-    from judgebench.api import analyse as analyse
-    from judgebench.api import annotate as annotate
-    from judgebench.api import check as check
-    from judgebench.api import collected as collected
-    from judgebench.api import compare as compare
-    from judgebench.api import consistency as consistency
-    from judgebench.api import correlate as correlate
-    from judgebench.api import count_drawn as count_drawn
-    from judgebench.api import decide as decide
-    from judgebench.api import draw as draw
-    from judgebench.api import estimate as estimate
-    from judgebench.api import export_judge as export_judge
-    from judgebench.api import layout as layout
-    from judgebench.api import load_bench as load_bench
-    from judgebench.api import open_run as open_run
-    from judgebench.api import prefer as prefer
-    from judgebench.api import rank as rank
-    from judgebench.api import report as report
-    from judgebench.api import run as run
-    from judgebench.api import score as score
-    from judgebench.api import stress as stress
-    from judgebench.api import study as study
-    from judgebench.api import tune as tune
-    from judgebench.api import watch as watch
+    from judgebench.alignment.alignment import align as align
+    from judgebench.annotation.draw import count_drawn as count_drawn
+    from judgebench.annotation.draw import draw as draw
+    from judgebench.annotation.init import annotate as annotate
+    from judgebench.annotation.lead import collected as collected
+    from judgebench.certificate.watch import watch as watch
+    from judgebench.checks import check as check
+    from judgebench.comparison.analysis import compare as compare
     from judgebench.data.layout import Layout as Layout
     from judgebench.data.settings import Unsettled as Unsettled
     from judgebench.decisions.rule import DecisionRule as DecisionRule
+    from judgebench.decisions.run import decide as decide
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun
     from judgebench.errors import DiskFailed as DiskFailed
@@ -66,6 +52,9 @@ if TYPE_CHECKING:
     from judgebench.models.contract import Message as Message
     from judgebench.models.contract import Reply as Reply
     from judgebench.models.contract import Request as Request
+    from judgebench.preferences.analysis import prefer as prefer
+    from judgebench.ranking.rank_bench import rank as rank
+    from judgebench.rates.analysis import estimate as estimate
     from judgebench.records import Answer as Answer
     from judgebench.records import Estimate as Estimate
     from judgebench.records import HumanLabel as HumanLabel
@@ -75,25 +64,53 @@ if TYPE_CHECKING:
     from judgebench.records import Status as Status
     from judgebench.records import Usage as Usage
     from judgebench.records import Verdict as Verdict
+    from judgebench.reporting import analyse as analyse
+    from judgebench.reporting import report as report
     from judgebench.results.rows import Results as Results
     from judgebench.rubric import Label as Label
     from judgebench.rubric import Metric as Metric
     from judgebench.rubric import Rubric as Rubric
     from judgebench.runs.bench import Bench as Bench
+    from judgebench.runs.benchmark import load_bench as load_bench
+    from judgebench.runs.benchmark import run as run
+    from judgebench.runs.from_tables import layout as layout
+    from judgebench.runs.from_tables import study as study
+    from judgebench.runs.open import open_run as open_run
+    from judgebench.scorers.correlate import correlate as correlate
+    from judgebench.scorers.steady import consistency as consistency
+    from judgebench.scorers.table import score as score
     from judgebench.starter import Started as Started
     from judgebench.starter import init as init
+    from judgebench.stress_tests.measure import stress as stress
     from judgebench.studies.study import Study as Study
     from judgebench.studies.truth import TruthConfig as TruthConfig
+    from judgebench.tuning.export import export_judge as export_judge
+    from judgebench.tuning.judges import tune as tune
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
-    "api": (
-        "align", "analyse", "annotate", "check", "collected", "compare", "consistency",
-        "correlate", "count_drawn", "decide", "draw", "estimate", "export_judge",
-        "layout", "load_bench", "open_run", "prefer", "rank", "report", "run", "score",
-        "stress", "study", "tune", "watch",
-    ),
+    "alignment.alignment": ("align",),
+    "annotation.draw": ("count_drawn", "draw"),
+    "annotation.init": ("annotate",),
+    "annotation.lead": ("collected",),
+    "certificate.watch": ("watch",),
+    "checks": ("check",),
+    "comparison.analysis": ("compare",),
+    "decisions.run": ("decide",),
+    "preferences.analysis": ("prefer",),
+    "ranking.rank_bench": ("rank",),
+    "rates.analysis": ("estimate",),
+    "reporting": ("analyse", "report"),
+    "runs.benchmark": ("load_bench", "run"),
+    "runs.from_tables": ("layout", "study"),
+    "runs.open": ("open_run",),
+    "scorers.correlate": ("correlate",),
+    "scorers.steady": ("consistency",),
+    "scorers.table": ("score",),
+    "stress_tests.measure": ("stress",),
+    "tuning.export": ("export_judge",),
+    "tuning.judges": ("tune",),
     "data.layout": ("Layout",),
     "data.settings": ("Unsettled",),
     "models.contract": ("Backend", "Message", "Reply", "Request"),

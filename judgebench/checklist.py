@@ -20,7 +20,6 @@ from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.alignment_part import flat, what_judged
 from judgebench.alignment.caveats import (
     BLIND,
-    FEWEST_SHARED,
     bar_lines,
     headline,
     named,
@@ -39,6 +38,7 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, in_per_cent
 from judgebench.rubric import Text
 from judgebench.shipped import find_file
+from judgebench.stats.copies import FEWEST_SHARED
 from judgebench.studies.study import RECORDED, Study
 from judgebench.words import listed
 from judgebench.yaml_file import Strict, load_model
@@ -116,7 +116,7 @@ class FilledChecklist(Shown):
 def with_checklist(
     analyses: Mapping[str, Shown], name: str | Path, study: Study, folder: Path
 ) -> dict[str, Shown]:
-    """The analyses of a study (`api.analyse`), and a checklist that is filled from them: a path, or
+    """The analyses of a study (`jb.analyse`), and a checklist that is filled from them: a path, or
     a shipped name.
 
     The author's answers are in its copy in the report's folder, `checklist-NAME.yaml`, which is

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from judgebench.alignment.caveats import (
     MOST_NAMED,
@@ -18,14 +21,15 @@ from judgebench.data.layout import Layout, is_layout, layout_lines, load_layout
 from judgebench.data.load import load_data
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.data.roles import ROLES
-from judgebench.data.settings import NOTHING_SAID, TableSettings
+from judgebench.data.settings import LISTED_SETTINGS, TableSettings, settings_of
 from judgebench.data.vocabulary import role_words
 from judgebench.errors import Problem, SetupError
-from judgebench.features import Named, wings
+from judgebench.features import FEATURES, Feature, FileKind
+from judgebench.files import open_bytes
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
-from judgebench.runs.wing import FileKind, Lines, sections
+from judgebench.runs.features import Lines
 from judgebench.shipped import shipped_folder, shipped_names
 from judgebench.stats.arrays import value_counts
 from judgebench.studies.study import Humans, backend_fact, study_of
@@ -35,6 +39,7 @@ from judgebench.words import counted
 from judgebench.yaml_file import load_with_lines, load_yaml
 
 USUAL_RUBRIC = "medical-safety"  # of sets of altered answers
+_MAX_LINE = 1 << 27  # bytes
 
 
 @dataclass(repr=False)
@@ -51,58 +56,83 @@ class Outcome:
         return "\n".join([*self.facts, *warnings, *errors])
 
 
-def check_all(
-    files: Sequence[Path],
-    rubric: str | None = None,
-    data_folder: Path | None = None,
-    settings: TableSettings = NOTHING_SAID,
+def check(
+    files: Sequence[str | Path],
+    rubric: str | Path | None = None,
+    *,
+    data_folder: str | Path | None = None,
+    columns: Mapping[str, Any] = {},
 ) -> Outcome:
-    """Read every file as what it is; data files together, against `rubric` or else a rubric among
-    the files; without any, by the layout that they have, with these `settings`. Raises nothing for
-    what one holds."""
+    """Every problem in files of any kind, with file and row. Calls no model.
+
+    Data files are checked together, against `rubric` or a rubric among the files; without any, by
+    the layout that they have, with these `columns`, as in `layout`. Paths in YAML files start at
+    `data_folder`, where it is given. Raises nothing for what a file holds.
+
+    >>> import judgebench as jb
+    >>> print(jb.check(["bench.yaml"]))
+    bench.yaml: a benchmark of 24 answers with 188 human labels, 1 judge and 6 baselines
+    24 answers and 188 human labels. Reference labels: the median of annotator-1, ...
+    Bar: annotator-1, annotator-2 and annotator-3.
+    Overlap: 24 of 24 items with a label have two or more.
+      scientific_consensus, annotator-1: Aligned with consensus 14 (67 %), ...
+    warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
+    No errors.
+    """
+    known = str(rubric) if rubric else None
+    folder = Path(data_folder) if data_folder else None
     outcome, data = Outcome(), list[Path]()
-    for path in files:
+    for path in map(Path, files):
         try:
             kind = _kind(path)
-            if kind is _BENCH:
-                _check_bench(outcome, path, data_folder)
-            elif kind:
-                outcome.facts.append(f"{path}: {kind.check(path, rubric or USUAL_RUBRIC)}")
-                rubric = rubric or (str(path) if kind.check is _check_rubric else None)
-            else:
+            if kind == "bench":
+                _check_bench(outcome, path, folder)
+            elif kind in ("", "layout"):
                 data.append(path)
+            else:
+                says = _CHECKS.get(kind) or _check_of_feature(kind)
+                outcome.facts.append(f"{path}: {says(path, known or USUAL_RUBRIC)}")
+                known = known or (str(path) if kind == "rubric" else None)
         except SetupError as error:
             outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
         try:
-            _check_data(outcome, data, rubric, data_folder, settings)
+            _check_data(outcome, data, known, folder, settings_of(columns))
         except SetupError as error:
             outcome.errors += error.problems
     return outcome
 
 
-def _kind(path: Path) -> FileKind | None:
-    """Tell the kind of a file: YAML files by the keys that only their kind has; None for data."""
-    kinds: list[FileKind] = [
-        _JUDGE,
-        *(kind for wing in wings() for kind in wing.kinds),
-        _DATA,
-        _BENCH,
-        *_KINDS,
-    ]
-    for kind in kinds:
-        if kind.fits and kind.fits(path):
-            return kind
+def _kind(path: Path) -> str:
+    """Tell the kind of a file by the keys that only its kind has; empty for data."""
+    kinds = [_FIRST_KIND, *(kind for f in FEATURES.values() for kind in f.files), *_KINDS]
     if path.suffix not in (".yaml", ".yml"):
-        return None
-    value = load_yaml(path)
+        others = (kind for kind in kinds if kind.suffix == path.suffix)
+        return next((kind.name for kind in others if _first_keys(path) >= set(kind.keys)), "")
+    value, kinds = load_yaml(path), [kind for kind in kinds if kind.suffix == ".yaml"]
     given = set(value) if isinstance(value, dict) else set()
     for kind in kinds:
         if given & set(kind.keys):
-            return None if kind is _DATA else kind
-    known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds if kind.keys)
+            return kind.name
+    known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds)
     found = ", ".join(map(str, given)) or "no keys"
     raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
+
+
+def _first_keys(path: Path) -> set[str]:
+    """The keys of the object on the first line; none where there is no such line."""
+    try:
+        with open_bytes(path) as file:
+            first = json.loads(file.readline(_MAX_LINE).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return set()
+    return {*first} if isinstance(first, dict) else set()
+
+
+def _check_of_feature(kind: str) -> Callable[[Path, str], str]:
+    feature = next(f for f in FEATURES.values() if kind in {file.name for file in f.files})
+    check: Callable[[Path, str], str] = feature.parts.checks[kind]
+    return check
 
 
 def _check_data(
@@ -167,9 +197,9 @@ def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None
     from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
-    for section in sections():
-        if section.check and section.key in value:
-            outcome.facts.append(f"{path}: {section.check(path)}")
+    for feature in FEATURES.values():
+        if feature.section in value and feature.parts.check:
+            outcome.facts.append(f"{path}: {feature.parts.check(path)}")
             return
     bench = load_bench(path, data_folder=data_folder)
     bench.close()
@@ -211,39 +241,46 @@ def _check_judge(path: Path, rubric: str) -> str:
     return f"the {'judge' if isinstance(found, JudgeConfig) else 'jury'} {found.name}"
 
 
-def _check_nothing(path: Path, rubric: str) -> str:
-    raise AssertionError("data files are checked together, benchmarks with their data")
+def _check_prompt(path: Path, rubric: str) -> str:
+    from judgebench.prompt import prompt_in_words
+
+    return prompt_in_words(path, rubric)
 
 
-_JUDGE = FileKind("judge", _check_judge, keys=("backend",))
-_DATA = FileKind("layout", _check_nothing, keys=("tables",))
-_BENCH = FileKind("bench", _check_nothing, keys=("rubric", "data"))
+_FIRST_KIND = FileKind("judge", ("backend",))  # its `prompt` is a key of a task too
 _KINDS = (
-    FileKind("jury", _check_judge, keys=("jury",)),
-    FileKind("rubric", _check_rubric, keys=("instructions",)),
-    FileKind("calibration", _check_judge, keys=("calibrate",)),
-    FileKind(
-        "prompt",
-        Named("judgebench.prompt:prompt_in_words"),
-        fits=lambda path: path.suffix == ".jinja",
-    ),
+    FileKind("layout", ("tables",)),
+    FileKind("bench", ("rubric", "data")),
+    FileKind("jury", ("jury",)),
+    FileKind("rubric", ("instructions",)),
+    FileKind("calibration", ("calibrate",)),
+    FileKind("prompt", suffix=".jinja"),
 )
+_CHECKS = {
+    "judge": _check_judge, "jury": _check_judge, "calibration": _check_judge,
+    "rubric": _check_rubric, "prompt": _check_prompt,
+}  # fmt: skip
 
 
 def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
     core = (
-        _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _columns, _exports,
-        _checklists,
+        _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _settings,
+        _columns, _exports, _checklists,
     )  # fmt: skip
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
-    for wing in wings():
-        makers |= wing.lists
+    for feature in FEATURES.values():
+        makers |= {name: partial(_list_of_feature, feature, name) for name in feature.lists}
     if what not in (None, *makers):
         raise SetupError(
             Problem("is not a kind of what ships", found=what or "", allowed=", ".join(makers))
         )
     return {name: make() for name, make in makers.items() if what in (None, name)}
+
+
+def _list_of_feature(feature: Feature, name: str) -> Lines:
+    lines: Lines = feature.parts.lists[name]()
+    return lines
 
 
 def _rubrics() -> Lines:
@@ -282,6 +319,10 @@ def _weights() -> Lines:
 
 def _roles() -> Lines:
     return [*ROLES.items()]
+
+
+def _settings() -> Lines:
+    return list(LISTED_SETTINGS.items())
 
 
 def _columns() -> Lines:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.checks import check_all, listing
+from judgebench.checks import check, listing
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
@@ -14,7 +14,7 @@ def test_data_files_are_read_together(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("item_id,text\na,Hello.\n")
     (tmp_path / "labels.csv").write_text("item_id,annotator,politeness\na,ann,Polite\n")
     files = [tmp_path / "labels.csv", tmp_path / "answers.csv"]
-    found = check_all(files, "support-tone")
+    found = check(files, "support-tone")
     assert found.errors == found.warnings == []
     assert found.facts[0] == "1 answer, 1 human label"
     assert "  politeness, ann: Polite 1 (100 %), Impolite 0 (0 %)" in found.facts
@@ -27,7 +27,7 @@ def test_annotators_who_share_no_item(tmp_path: Path) -> None:
     path = bench(tmp_path, "\n".join(["item_id,annotator,politeness", *rows, ""]))
     texts = [f"i{n},An answer with the number {n}." for n in range(300)]
     (tmp_path / "answers.csv").write_text("\n".join(["item_id,text", *texts, ""]))
-    found = check_all([path], "support-tone")
+    found = check([path], "support-tone")
     assert (
         "Overlap: 10 of 300 items with a label have two or more; 2 of 3 pairs of annotators share "
         "no item: A and B; A and C."
@@ -40,7 +40,7 @@ def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text("colour: red\n")
     (tmp_path / "prompt.jinja").write_text("{% block user %}{{ nobody }}{% endblock %}")
     names = ("judge.yaml", "jury.yaml", "other.yaml", "prompt.jinja", "none.csv", "none.yaml")
-    found = check_all([tmp_path / name for name in names], "support-tone")
+    found = check([tmp_path / name for name in names], "support-tone")
     told = [str(problem).replace(f"{tmp_path}/", "") for problem in found.errors]
     for start in (
         "judge.yaml:1: name:", "judge.yaml:2: backend:", "judge.yaml:3: mode:", "jury.yaml:2: jury",
@@ -51,14 +51,14 @@ def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
 
 def test_an_unknown_rubric_is_told_and_nothing_is_raised(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("item_id,text\na,Hello.\n")
-    (problem,) = check_all([tmp_path / "answers.csv"], "no-such-rubric").errors
+    (problem,) = check([tmp_path / "answers.csv"], "no-such-rubric").errors
     assert "support-tone" in str(problem)
 
 
 @pytest.mark.parametrize("kind", ["rubrics", "prompts"])
 def test_everything_that_ships_passes(kind: str) -> None:
     files = sorted(p for p in shipped_folder(kind).glob("*.*") if p.suffix != ".md")
-    found = check_all(files, "support-tone")
+    found = check(files, "support-tone")
     assert found.errors == []
     assert len(found.facts) == len(files) >= 3
 
@@ -105,7 +105,7 @@ def test_who_makes_the_truth_is_said_and_no_blank_is_a_label(
     tmp_path: Path, names: list[str]
 ) -> None:
     bench(tmp_path, LABELS)
-    report = check_all([tmp_path / name for name in names], "support-tone")
+    report = check([tmp_path / name for name in names], "support-tone")
     assert report.errors == []
     truth = "Reference labels: the median of ann, bob and gpt-4 (which is named like a model); "
     assert any(f"3 answers and 3 human labels. {truth}{RULE}." in fact for fact in report.facts)
@@ -116,7 +116,7 @@ def test_who_makes_the_truth_is_said_and_no_blank_is_a_label(
 
 def test_a_model_left_out_of_the_truth_is_no_warning(tmp_path: Path) -> None:
     path = bench(tmp_path, LABELS, more="truth: {annotators: [ann, bob], ties: lower}\n")
-    found = check_all([path], "medical-safety")
+    found = check([path], "medical-safety")
     assert not [p for p in found.warnings if p.kind == "model_in_truth"]
     assert "the median of ann and bob; ties go to the less severe label." in found.facts[1]
 
@@ -130,7 +130,7 @@ def test_an_annotator_who_read_a_label_as_its_opposite_is_a_warning(tmp_path: Pa
     answers = "".join(f"i{i},Reply {i}.\n" for i in range(60))
     path = bench(tmp_path, "item_id,annotator,politeness\n" + "".join(rows))
     (tmp_path / "answers.csv").write_text("item_id,text\n" + answers)
-    found = check_all([path], "medical-safety")
+    found = check([path], "medical-safety")
     assert "  politeness, ann: Polite 20 (33 %), Impolite 40 (67 %)" in found.facts
     (problem,) = found.warnings
     assert "cem seems to have exchanged 'Polite' and 'Impolite'" in problem.message
@@ -139,19 +139,19 @@ def test_an_annotator_who_read_a_label_as_its_opposite_is_a_warning(tmp_path: Pa
 def test_one_cause_is_one_message(tmp_path: Path) -> None:
     path = bench(tmp_path, LABELS)
     (tmp_path / "answers.csv").unlink()
-    (problem,) = check_all([path], "medical-safety").errors
+    (problem,) = check([path], "medical-safety").errors
     assert "answers.csv" in str(problem)
     path.write_text(path.read_text().replace("support-tone", "support-tones"))
-    (problem,) = check_all([path], "medical-safety").errors
+    (problem,) = check([path], "medical-safety").errors
     assert "support-tones" in str(problem)
     path = bench(tmp_path, LABELS, judges="[{name: j, bakend: 'litellm:openai/gpt-4o'}]")
-    (problem,) = check_all([path], "medical-safety").errors
+    (problem,) = check([path], "medical-safety").errors
     assert "bakend: is not a known key; did you mean 'backend'?" in str(problem)
 
 
 def test_a_truth_of_nobody_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     path = bench(tmp_path, LABELS, more="truth: {annotators: [anna]}\n")
-    (problem,) = check_all([path], "medical-safety").errors
+    (problem,) = check([path], "medical-safety").errors
     assert str(problem) == (
         f"{path}: truth.annotators: fits no annotator; found anna; allowed: ann, bob, gpt-4"
     )
@@ -171,13 +171,13 @@ def test_an_unset_key_is_a_warning_that_names_its_variable(
 ) -> None:
     monkeypatch.delenv("LOOPBACK_KEY", raising=False)
     path = bench(tmp_path, LABELS, judges=judge(more=", api_key_env: LOOPBACK_KEY"))
-    found = check_all([path], "medical-safety")
+    found = check([path], "medical-safety")
     assert (
         f"{path}: judges.j.settings.api_key_env: the environment variable LOOPBACK_KEY is not set "
         "or empty"
     ) in map(str, found.warnings)
     monkeypatch.setenv("LOOPBACK_KEY", "secret-of-the-test")
-    assert not [p for p in check_all([path], "x").warnings if "LOOPBACK_KEY" in str(p)]
+    assert not [p for p in check([path], "x").warnings if "LOOPBACK_KEY" in str(p)]
 
 
 def test_a_run_warns_before_anything_is_judged(call, tmp_path: Path) -> None:
@@ -226,4 +226,4 @@ def test_a_rubric_among_the_files_is_the_one_that_labels_are_held_against(tmp_pa
     (tmp_path / "ours.yaml").write_text(text)
     (tmp_path / "labels.csv").write_text("item_id,annotator,politeness\na,ann,Civil\n")
     files = [tmp_path / "labels.csv", tmp_path / "ours.yaml"]
-    assert [p.message for p in check_all(files).errors] == ["is not a label of politeness"]
+    assert [p.message for p in check(files).errors] == ["is not a label of politeness"]

@@ -16,7 +16,7 @@ from python_api import METRICS, write_bench, write_tables
 
 import judgebench as jb
 from judgebench.annotation.export import collected_as, label_rows
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.store import open_store
 from judgebench.checklist import FACTS, load_checklist
 
@@ -222,7 +222,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("collected")
     background = "Two nurses and a physician, trained on ten answers."
     file = study_file(folder / "in", calibration=2, looks=[5], background=background)
-    study = init(file, folder / "study").study
+    study = annotate(file, folder / "study").study
     with open_store(study) as store:
         for name in store.annotators:
             for screen in store.assigned(name):
@@ -273,17 +273,17 @@ def test_a_run_keeps_how_its_labels_were_collected(collected: Path, tmp_path: Pa
 
 def test_init_asks_who_the_annotators_are(tmp_path: Path) -> None:
     asked = "Who are the annotators, with which training and experience?"
-    assert asked in repr(init(study_file(tmp_path / "a"), tmp_path / "one"))
+    assert asked in repr(annotate(study_file(tmp_path / "a"), tmp_path / "one"))
     described = study_file(tmp_path / "b", background="Nurses.")
-    assert asked not in repr(init(described, tmp_path / "two"))
+    assert asked not in repr(annotate(described, tmp_path / "two"))
 
 
 def test_a_new_version_takes_what_is_said_of_annotators(tmp_path: Path) -> None:
-    study = init(study_file(tmp_path / "in"), tmp_path / "study").study
+    study = annotate(study_file(tmp_path / "in"), tmp_path / "study").study
     plan, process = collected_as(study)
     assert plan.endswith("0 more for all, as calibration; interim analyses at so many items: none.")
     assert process.startswith("How labels were collected: judgebench annotate")
-    init(study_file(tmp_path / "in", background="Nurses."), study, new_version=True)
+    annotate(study_file(tmp_path / "in", background="Nurses."), study, new_version=True)
     assert collected_as(study)[-1] == "Who the annotators are: Nurses."
 
 

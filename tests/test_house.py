@@ -2,28 +2,31 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from judgebench.features import WINGS as NAMES
-from judgebench.features import Named, wings
+import pytest
+
+from judgebench.features import FEATURES as DECLARED
+from judgebench.runs.features import FeatureParts
 
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {
     "errors", "words", "records", "files", "texts", "yaml_file", "shipped", "stats", "features",
+    "version",
 }  # fmt: skip
 CORE = {
     "rubric", "prompt", "data", "models", "judges", "studies", "runs", "alignment",
     "results", "retrieval", "people", "progress", "writer", "learning",
 }  # fmt: skip
-WINGS = set(NAMES.values())
-ENTRANCE = {"", "__main__", "api", "checklist", "cli", "checks", "importing", "starter"}
+FEATURES = {"comparison", *(feature.package for feature in DECLARED.values())}
+ENTRANCE = {"", "__main__", "checklist", "cli", "checks", "importing", "reporting", "starter"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
@@ -105,11 +108,11 @@ def offenders(rooms: set[str], forbidden: Callable[[str, str], bool]) -> str:
 
 
 def test_every_module_lies_in_a_room() -> None:
-    assert {room(module) for module in known()} <= GROUND | CORE | WINGS | ENTRANCE
+    assert {room(module) for module in known()} <= GROUND | CORE | FEATURES | ENTRANCE
 
 
-def test_ground_floor_and_core_import_no_wing_and_no_entrance() -> None:
-    above = WINGS | ENTRANCE - {""}
+def test_ground_floor_and_core_import_no_feature_and_no_entrance() -> None:
+    above = FEATURES | ENTRANCE - {""}
     assert not offenders(GROUND | CORE, lambda _, found: room(found) in above)
 
 
@@ -117,14 +120,11 @@ def test_the_ground_floor_knows_nobody_above_it() -> None:
     assert not offenders(GROUND, lambda _, found: room(found) not in GROUND | {""})
 
 
-def test_a_wing_imports_no_other_wing() -> None:
+def test_a_feature_imports_no_other_feature() -> None:
     def forbidden(module: str, found: str) -> bool:
-        allowed = {room(module), ""}
-        if module.endswith(".commands"):  # a wing's verbs call the public functions
-            allowed |= {"cli", "api"}
-        return room(found) in (WINGS | ENTRANCE) - allowed
+        return room(found) in (FEATURES | ENTRANCE) - {room(module), ""}
 
-    assert not offenders(WINGS, forbidden)
+    assert not offenders(FEATURES, forbidden)
 
 
 def test_results_know_no_analysis() -> None:
@@ -134,15 +134,16 @@ def test_results_know_no_analysis() -> None:
 
 
 def test_studies_and_alignment_read_no_files() -> None:
-    def forbidden(_: str, found: str) -> bool:
+    def forbidden(module: str, found: str) -> bool:
+        if module == "judgebench.alignment.alignment":  # jb.align takes a run folder or tables too
+            return False
         return any(found.startswith(reader) for reader in READS_FILES)
 
     assert not offenders({"studies", "alignment"}, forbidden)
 
 
-def circles() -> list[set[str]]:
-    """Modules that import each other, also by way of others."""
-    graph = {module: imported & known().keys() for module, imported in known().items()}
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """Names that lead to each other, also by way of others."""
     below: dict[str, set[str]] = {}
     for module in graph:
         reached, waiting = set[str](), [*graph[module]]
@@ -160,7 +161,16 @@ def circles() -> list[set[str]]:
 
 def test_no_modules_import_each_other() -> None:
     """Also inside functions and under TYPE_CHECKING: findings name what presents them."""
-    assert not [sorted(circle) for circle in circles()]
+    graph = {module: imported & known().keys() for module, imported in known().items()}
+    assert not [sorted(circle) for circle in circles(graph)]
+
+
+def test_no_import_runs_against_the_order_of_rooms() -> None:
+    """Rooms import each other in one direction only, inside functions too."""
+    graph = {room(module): set[str]() for module in known()}
+    for module, imported in known().items():
+        graph[room(module)] |= {room(found) for found in imported}
+    assert not circles({name: found - {name} for name, found in graph.items()})
 
 
 def test_every_presentation_that_findings_name_is_there() -> None:
@@ -180,10 +190,7 @@ def test_every_presentation_that_findings_name_is_there() -> None:
 
 def test_no_private_name_is_imported() -> None:
     every = {room(module) for module in known()}
-    allowed = "judgebench.__version__"
-    assert not offenders(
-        every, lambda _, found: found.rsplit(".", 1)[1].startswith("_") and found != allowed
-    )
+    assert not offenders(every, lambda _, found: found.rsplit(".", 1)[1].startswith("_"))
 
 
 def test_heavy_libraries_are_imported_where_they_are_used() -> None:
@@ -230,20 +237,27 @@ class C:
     assert {m for m, _ in imports(at_import(tree), PACKAGE)} == {"judgebench.cli", "scipy.stats"}
 
 
-def named_in(part: object) -> Iterator[Named]:
-    """The names of functions and classes in a wing or in a part of one."""
-    if isinstance(part, Named):
-        yield part
-    elif isinstance(part, Mapping | tuple):
-        for inner in part.values() if isinstance(part, Mapping) else part:
-            yield from named_in(inner)
-    elif is_dataclass(part):
-        for one in fields(part):
-            yield from named_in(getattr(part, one.name))
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_feature_has_what_it_declares(name: str) -> None:
+    feature = DECLARED[name]
+    parts = feature.parts
+
+    assert isinstance(parts, FeatureParts)
+    assert bool(parts.settings) == bool(feature.section)
+    assert bool(parts.learning) == bool(feature.judge_keys)
+    assert bool(parts.run) == bool(feature.other_command)
+    assert bool(parts.rows) == bool(feature.table)
+    assert bool(parts.read) == feature.reads_runs
+    assert bool(parts.measure) == (feature.measures_every_study or feature.reads_runs)
+    assert parts.checks.keys() == {kind.name for kind in feature.files}
+    assert parts.lists.keys() == {*feature.lists}
 
 
-def test_what_a_wing_names_is_there() -> None:
-    found = [named for wing in wings() for named in named_in(wing)]
-    assert len(found) > len(wings())
-    for named in found:
-        assert callable(named.value) or named.name.endswith(":commands")
+def test_a_feature_is_not_imported_before_it_is_used() -> None:
+    script = "import judgebench as jb, sys; jb.load_bench('demo').close(); print(*sys.modules)"
+    asked = [sys.executable, "-c", script]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    unused = {f"judgebench.{feature.package}" for feature in DECLARED.values() if feature.section}
+
+    assert "judgebench.runs.load" in done.stdout.split()
+    assert not unused.intersection(done.stdout.split())

@@ -33,11 +33,15 @@ from judgebench.results.part import Files
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Rubric
+from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.open import Truth
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.verdicts import status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from judgebench.data.layout import Layout
 
 BEST_BASELINE = "best baseline"
 ALIGNED = "align"  # the key in Study.beside of the results of an alignment made before
@@ -197,7 +201,7 @@ class Alignment(Shown):
         return min(defined, key=lambda pair: shortfall(pair[1].value or 0.0), default=None)
 
 
-def align(study: Study, progress: Progress = SILENT) -> Alignment:
+def align_study(study: Study, progress: Progress = SILENT) -> Alignment:
     """Compare every judge with the humans, and the humans with each other, metric by metric.
 
     Intervals take whole groups of answers (`Answer.group`) as what was sampled.
@@ -310,3 +314,21 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
                 said = [verdict.labels.get(metric.id, "") for metric in metrics]
                 ended = (verdict.status.value, verdict.reason)
             yield (*item, judge.name, *said, *ended, *gaps)
+
+
+def align(
+    study: Study | Tables | Layout,
+    verdicts: Tables | None = None,
+    *,
+    truth: Truth | None = None,
+    columns: Mapping[str, Any] = {},
+) -> Alignment:
+    """Measure how every judge agrees with the humans, and the humans with each other: of a study
+    or a run folder, or of tables, as in `decide`, which need no verdicts.
+
+    >>> import judgebench as jb
+    >>> frame = jb.align(jb.open_run("runs/small")).to_frame()
+    >>> sorted(frame.analysis.unique())[:3]
+    ['agreement', 'annotator_labels', 'ceiling']
+    """
+    return align_study(study_from(study, verdicts, truth, columns))

@@ -16,9 +16,9 @@ from judgebench.judges.replies import charged_notes
 from judgebench.records import SEVERAL, is_slot
 from judgebench.results.rows import Results
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import Clusters, IntArray, value_counts
+from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
-from judgebench.stats.copies import ALMOST_ALL, BarKind, pair_agreement, same_as
+from judgebench.stats.copies import BarKind, Copy
 from judgebench.stats.jackknife import FEW_CLUSTERS, MIN_CLUSTERS
 from judgebench.stats.label_use import collapsed_label
 from judgebench.studies.labelled import population_notes
@@ -36,8 +36,6 @@ BLIND = {
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
 _MOST = 8  # annotators of a bar that are named
 _LOOKED_AT = 20  # clusters that tell whether each is one question
-FEWEST_SHARED = 30  # items in common; fewer never show a copy
-_MANY = 300  # with whom nobody else can be compared: people who are right 99 times in 100 differ
 _COPIED = "one of them may be copied"
 
 
@@ -167,30 +165,19 @@ def bar_lines(
     yield from _by_line(study, "Bar", lambda humans: _line(humans, kind))
 
     def copies(humans: Humans) -> str:
-        given = humans.made.values, humans.makers, humans.clusters
-        return "" if humans.has_places else why_copied(*given, independent)
+        copy = humans.copied_pair(independent)
+        return copy_in_words(copy, humans.makers) if copy else ""
 
     yield from _by_line(study, "Copies", copies)
 
 
-def why_copied(
-    ratings: IntArray, names: Sequence[str], clusters: Clusters, independent: Collection[str] = ()
-) -> str:
-    """The reason why annotators' labels (items, annotators) cannot all be taken for their own;
-    empty where they can. Of those in `independent`, equal labels are no sign of a copy."""
-    # A copy is equal on almost all items: where it could not tell, everybody was.
-    share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
-    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= FEWEST_SHARED), 1))
-    for a, b in alike:
-        pair = f"{names[a]} and {names[b]}"
-        if {names[a], names[b]} <= set(independent):
-            continue
-        if len(names) == 2 and share[a, b] == 1 and both[a, b] >= _MANY:
-            return f"{pair} gave the same label on all of {both[a, b]:,.0f} items: {_COPIED}"
-        if same_as(ratings[:, a], np.delete(ratings, a, axis=1), clusters)[b - 1]:
-            where = "on almost all items where another annotator differs"
-            return f"{pair} gave the same labels {where}: {_COPIED}"
-    return ""
+def copy_in_words(copy: Copy, names: Sequence[str]) -> str:
+    """Say why the labels of two annotators cannot both be taken for their own."""
+    pair = f"{names[copy.first]} and {names[copy.second]}"
+    if copy.n_equal:
+        return f"{pair} gave the same label on all of {copy.n_equal:,} items: {_COPIED}"
+    where = "on almost all items where another annotator differs"
+    return f"{pair} gave the same labels {where}: {_COPIED}"
 
 
 def overlap_lines(study: Study) -> Iterator[str]:

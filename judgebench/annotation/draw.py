@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,18 @@ from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.errors import Problem, SetupError
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import BETWEEN, Metric
+from judgebench.runs.from_tables import Given
+from judgebench.runs.open import opened_study
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.stats.response_sets import as_sets, members
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.studies.truth import Labels
 from judgebench.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Kind = Literal["agreed", "disagreements", "again"]
 _ITEMS: Mapping[Kind, str] = {
@@ -72,59 +79,6 @@ class _ItemLabels:
         sets = labels if self.metric.several else as_sets(labels)
         is_given = members(sets, len(self.metric.labels)).any(axis=0)
         return BETWEEN.join(np.array(self.metric.label_texts)[is_given])
-
-
-def draw_items(
-    study: Study, kind: Kind, metric: str, judge: str, n_items: int | None, seed: int
-) -> list[dict[str, Any]]:
-    """Return a simple random sample of the items of that kind, in random order, as rows of a table.
-
-    Raises SetupError where there is none, or fewer than asked for.
-    """
-    labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
-    candidates = labels.candidates(kind)
-    n_drawn = _N_ITEMS.get(kind, len(candidates)) if n_items is None else n_items
-    if not 1 <= n_drawn <= len(candidates):
-        limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
-        raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
-    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
-    rows = []
-    for position in positions:
-        answer = study.answers[int(labels.rows[position])]
-        row = {column: getattr(answer, column) for column in _COLUMNS}
-        if kind == "disagreements":
-            row[IN_QUESTION] = labels.in_question(position)
-        rows.append(row)
-    return rows
-
-
-def count_drawn(study: Study, kind: Kind, table: Any, metric: str, judge: str) -> str:
-    """Return a sentence on what the labels of drawn items, a table of one annotator, say.
-
-    Raises SetupError where there are no such labels, and for disagreements.
-    """
-    if kind == "disagreements":
-        message = "are not counted: their labels are gold, and stand beside the other labels"
-        raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
-    labels = _item_labels(study, metric, _judges(study, judge, only=True))
-    new = _new_labels(study, labels.metric, table)
-    ids = [study.answers[row].item_id for row in labels.rows.tolist()]
-    positions = [i for i in labels.candidates(kind) if ids[i] in new and labels.judges[i, 0] >= 0]
-    if not positions:
-        raise SetupError(Problem(f"no label of an item {_ITEMS[kind]}", field="labels"))
-    is_match = np.array([new[ids[i]] for i in positions]) == labels.judges[positions, 0]
-    what = f"{counted(len(positions), 'item')} {_ITEMS[kind]}"
-    if kind == "agreed":
-        n_wrong = int((~is_match).sum())
-        result = (
-            f"the expert contradicts {n_wrong} of {what}: "
-            f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)"
-        )
-    else:
-        annotators = labels.annotators[positions]
-        n_matches = (annotators == labels.judges[positions]).sum(axis=1)
-        result = f"of {what}, {_leak(n_matches, (annotators >= 0).sum(axis=1), is_match)}"
-    return f"{labels.metric.title}: {result}."
 
 
 def _leak(n_matches: IntArray, n_labels: IntArray, is_match: IntArray) -> str:
@@ -197,3 +151,84 @@ def _new_labels(study: Study, metric: Metric, table: Any) -> Mapping[str, int]:
         raise SetupError(Problem("give the labels of one annotator", "labels", found=several))
     place = metric.set_of if metric.several else metric.index
     return {row.item_id: place(row.label or "") for row in rows if row.annotator in names}
+
+
+def draw(
+    study: Study | str | Path,
+    kind: Kind,
+    *,
+    metric: str = "",
+    judge: str = "",
+    items: int | None = None,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Draw items of a study or a run folder that people are to label once more, at random.
+
+    `agreed`: 59 on which all annotators of the bar and the judge agree; an expert who labels them
+    shows errors that these share. `disagreements`: all on which two annotators or more, or one of
+    them and a judge, differ, with these labels in the column `labels_in_question`; labels of the
+    annotator `adjudicated` on them are gold. `again`: 100 that annotators of the bar labelled, for
+    one of them to label again. `metric` and `judge` may be left out where there is one; all judges
+    count for disagreements. Raises SetupError where there are fewer than `items`.
+
+    >>> import judgebench as jb
+    >>> list(jb.draw(study, "agreed", metric="tone", items=20))  # doctest: +SKIP
+    ['item_id', 'group', 'system', 'question', 'reference', 'text']
+    """
+    import pandas as pd
+
+    study = opened_study(study)
+    labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
+    candidates = labels.candidates(kind)
+    n_drawn = _N_ITEMS.get(kind, len(candidates)) if items is None else items
+    if not 1 <= n_drawn <= len(candidates):
+        limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
+        raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
+    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
+    rows = []
+    for position in positions:
+        answer = study.answers[int(labels.rows[position])]
+        row = {column: getattr(answer, column) for column in _COLUMNS}
+        if kind == "disagreements":
+            row[IN_QUESTION] = labels.in_question(position)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def count_drawn(
+    study: Study | str | Path, kind: Kind, labels: Given, *, metric: str = "", judge: str = ""
+) -> str:
+    """Say what the labels of one annotator on drawn items tell. Of `agreed` items: how many the
+    expert contradicts, with an exact interval. Of items labelled `again`: whether the judge gives
+    the labels of record more often than the new ones, as it does where these were made in sight of
+    the judge (exact, one-sided, at 1 %). Raises SetupError for labels of no such item.
+
+    >>> import judgebench as jb
+    >>> jb.count_drawn(study, "agreed", "expert/labels.csv", metric="tone")  # doctest: +SKIP
+    'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
+    """
+    if kind == "disagreements":
+        message = "are not counted: their labels are gold, and stand beside the other labels"
+        raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
+    study = opened_study(study)
+    item_labels = _item_labels(study, metric, _judges(study, judge, only=True))
+    new = _new_labels(study, item_labels.metric, labels)
+    ids = [study.answers[row].item_id for row in item_labels.rows.tolist()]
+    positions = [
+        i for i in item_labels.candidates(kind) if ids[i] in new and item_labels.judges[i, 0] >= 0
+    ]
+    if not positions:
+        raise SetupError(Problem(f"no label of an item {_ITEMS[kind]}", field="labels"))
+    is_match = np.array([new[ids[i]] for i in positions]) == item_labels.judges[positions, 0]
+    what = f"{counted(len(positions), 'item')} {_ITEMS[kind]}"
+    if kind == "agreed":
+        n_wrong = int((~is_match).sum())
+        result = (
+            f"the expert contradicts {n_wrong} of {what}: "
+            f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)"
+        )
+    else:
+        annotators = item_labels.annotators[positions]
+        n_matches = (annotators == item_labels.judges[positions]).sum(axis=1)
+        result = f"of {what}, {_leak(n_matches, (annotators >= 0).sum(axis=1), is_match)}"
+    return f"{item_labels.metric.title}: {result}."

@@ -55,12 +55,18 @@ class Made:
         return "\n".join([*self.facts, *told, *following])
 
 
-def init(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made:
-    """Make the folder `to` of the study that an annotate.yaml or a bench.yaml describes.
+def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made:
+    """Make the study in which people label the items of an annotate.yaml, or of a bench.yaml with
+    the key `annotate`: blind screens, who labels what, and a link for everybody.
 
-    With `new_version` the study is there and goes on with the items as they are now: labels stay
-    where neither texts nor question have changed. Raises SetupError with every problem; nothing is
-    written then.
+    With `new_version` the folder holds the study already, and goes on with the items as they are
+    now: labels count as long as text and question stay the same. Raises SetupError with every
+    problem; nothing is written then.
+
+    >>> import judgebench as jb
+    >>> made = jb.annotate("annotate.yaml", "studies/labels")
+    >>> sorted(path.name for path in made.study.iterdir())
+    ['key.json', 'served']
     """
     setup, folder = load_setup(Path(file)), Path(to)
     if new_version:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from shlex import quote
 from statistics import median
 from typing import Any, NamedTuple, get_args
@@ -17,7 +18,7 @@ import numpy as np
 from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
 from judgebench.alignment.caveats import odd_uses
 from judgebench.alignment.several import EVERYBODY, several
-from judgebench.annotation.export import key_of, rows_of
+from judgebench.annotation.export import key_of, rows_of, snapshot
 from judgebench.annotation.screens import (
     CANNOT_TELL,
     SPANS,
@@ -655,3 +656,15 @@ def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:
         said.append(f"{judge}: {'; '.join(clauses)}.")
     store.add_look(n, {"share": look.shares[-1], "level": decided.rule.level, "said": said})
     return said
+
+
+def collected(study: str | Path) -> Collected:
+    """Summarise the labels of a study of `judgebench annotate` so far: progress, agreement, who
+    differs from the rest. Raises SetupError where there is no study.
+
+    >>> import judgebench as jb
+    >>> jb.collected("studies/labels").figures["rounds"]["main"]
+    {'of': 24, 'complete': 0}
+    """
+    with snapshot(Path(study)) as store:
+        return Collected(store)

@@ -1,53 +1,140 @@
-"""A certificate of a judge, from the decision and the study that it rests on."""
+"""A certificate of a judge, from the decision and the study that it rests on; and what labels say
+of a judge, in the same way when the certificate is issued and later."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-import judgebench
-from judgebench.certificate.labels import (
-    ISSUE_LEVEL,
-    PROBABILITY,
-    SEVERITY,
-    JudgedLabels,
-    agreement,
-    called_severe,
-    flags,
-    judge_of,
-    judged_labels,
-)
 from judgebench.certificate.record import (
     CERTIFIED,
     FORMAT,
     Certificate,
-    CertifiedCondition,
     CertifiedJudge,
     CertifiedMetric,
     LabelledAnswers,
     LabelTest,
-    ReferenceLabels,
 )
 from judgebench.errors import Problem, SetupError
-from judgebench.results.rows import Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.answers import likeness
+from judgebench.studies.drawn import Mask
 from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.version import VERSION
 
-_ASSIST_SIGNALS = (SEVERITY, PROBABILITY)  # of others, such as a jury's votes, nothing is tested
+LEVEL = 0.02  # at which new labels revoke a judge that stayed as it was, all metrics together
+ISSUE_LEVEL = 0.005  # at which the share at issue looked better than it is, all together
+SEVERITY, PROBABILITY = "severity of the label", "probability of a severe label"  # signals
 _CAUGHT = {"REPLACE": "severe_gap", "ASSIST": "missed"}  # the condition on severe answers
 
 
+@dataclass(frozen=True)
+class JudgedLabels:
+    """Labelled answers of one metric that the judge judged, in their order.
+
+    `rows` (n,) are those of the study, `labels` (n, annotators) and `verdicts` (n,) places in the
+    certified metric, -1 without a label.
+    """
+
+    study: Study
+    judge: JudgeVerdicts
+    metric: Metric  # as it is certified
+    here: Metric  # as the study names it
+    rows: IntArray
+    labels: IntArray
+    verdicts: IntArray
+    clusters: Clusters  # of these answers
+
+    def at(self, mask: Mask) -> JudgedLabels:
+        """Only the answers of the mask (n,)."""
+        return replace(
+            self,
+            rows=self.rows[mask],
+            labels=self.labels[mask],
+            verdicts=self.verdicts[mask],
+            clusters=Clusters.of(self.clusters.codes[mask].tolist()),
+        )
+
+    def by_question(self, values: FloatArray) -> FloatArray:
+        """The mean of the values (n,) for each question, in the order in which they come."""
+        sums = self.clusters.sums(values, np.ones(len(values)))
+        return np.asarray(sums[:, 0] / sums[:, 1])
+
+    @property
+    def agreement(self) -> FloatArray:
+        """The share of an answer's annotators whose label the judge gives (n,)."""
+        is_same = (self.labels == self.verdicts[:, None]) & (self.labels >= 0)
+        return np.asarray(is_same.sum(axis=1) / (self.labels >= 0).sum(axis=1))
+
+    def called_severe(self, about: CertifiedMetric) -> FloatArray:
+        """The share of an answer's annotators who call it severe (n,)."""
+        is_severe = self.labels >= self.metric.index(about.severe_from)
+        return np.asarray(is_severe.sum(axis=1) / (self.labels >= 0).sum(axis=1))
+
+    def flagged(self, about: CertifiedMetric) -> FloatArray:
+        """1 where the judge calls an answer severe or, as a filter, sends it to humans (n,), else
+        0; what has no label is sent."""
+        severe_from = self.metric.index(about.severe_from)
+        if about.outcome == "REPLACE" or about.threshold is None:
+            return (self.verdicts >= severe_from).astype(np.float64)
+        p = self.study.probabilities(self.judge, self.here)
+        signal = np.full(len(self.rows), np.inf)
+        if about.signal == SEVERITY:
+            signal = np.array([*self.metric.severities, np.inf])[self.verdicts]
+        elif p is not None:
+            texts = self.here.label_texts
+            is_severe = [self.metric.index(text) >= severe_from for text in texts]
+            signal = p[self.rows][:, is_severe].sum(axis=1)
+        return np.asarray(~(signal < about.threshold), dtype=np.float64)
+
+
+def judge_of(study: Study, name: str) -> JudgeVerdicts:
+    """Return the judge of that name; the only judge, where the study has one. Raises SetupError."""
+    judges = {judge.name: judge for judge in study.real_judges}
+    if name in judges:
+        return judges[name]
+    if not judges:
+        raise SetupError(Problem("give the judge's verdicts too: the tables hold labels alone"))
+    if len(judges) != 1:
+        message = "is not a judge of the study" if name else "name one of the judges: JUDGE=FILE"
+        raise SetupError(Problem(message, "", None, "judge", name, ", ".join(judges)))
+    return next(iter(judges.values()))
+
+
+def judged_labels(study: Study, judge: JudgeVerdicts, metric: Metric) -> JudgedLabels:
+    """Return the labelled answers of a certified metric. Raises SetupError where the study lacks
+    the metric, or has other labels."""
+    here = study.rubric.find(metric.id) or study.rubric.find(metric.title)
+    texts = here.label_texts if here else ()
+    if here is None or not {*texts} <= {*metric.label_texts}:
+        message = "the labels are not those of the certificate"
+        labels, allowed = ", ".join(texts) or "no such metric", ", ".join(metric.label_texts)
+        raise SetupError(Problem(message, "", None, metric.title, labels, allowed))
+    places = np.array([*map(metric.index, texts), -1])  # the last: no label
+    made = study.humans[here.id].made
+    is_judged = study.asked(judge, here)[made.rows] & (made.values >= 0).any(axis=1)
+    rows = made.rows[is_judged]
+    return JudgedLabels(
+        study, judge, metric, here, rows, places[made.values[is_judged]],
+        places[study.judged(judge, here)[rows]], Clusters.of(study.clusters.codes[rows].tolist()),
+    )  # fmt: skip
+
+
+# --- the certificate ------------------------------------------------------------------------------
+
+
 def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) -> Certificate:
-    """The certificate of the judge of that name; of the only one, where the name is empty.
+    """Return the certificate of the judge of that name; of the only one, where the name is empty.
 
     Raises SetupError for another name, and where no metric has the outcome REPLACE or ASSIST.
     """
@@ -55,31 +142,30 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
     if name not in ("", judge.name):
         message = "is not a judge of the study"
         raise SetupError(Problem(message, "", None, "judge", name, judge.name))
-    judged = [metric for metric in study.rubric.metrics if judge.judges(metric)]
-    metrics = {m.id: _decision(judge, m, decisions, rule) for m in judged}
-    n_certified = sum(metric.outcome in CERTIFIED for metric in metrics.values())
-    if not n_certified:
+    samples = [judged_labels(study, judge, m) for m in study.rubric.metrics if judge.judges(m)]
+    metrics = {data.metric.id: _decision(data, decisions, rule) for data in samples}
+    certified = [key for key, metric in metrics.items() if metric.outcome in CERTIFIED]
+    if not certified:
         outcomes = "; ".join(f"{m.title}: {m.outcome}. {m.reason}" for m in metrics.values())
         message = "nothing to certify: no metric is decided REPLACE or ASSIST"
         raise SetupError(Problem(message, field=judge.name, found=outcomes))
-    samples = {metric.id: judged_labels(study, judge, metric, study.rubric) for metric in judged}
-    for metric in judged:
-        if metrics[metric.id].outcome in CERTIFIED:
-            limits = (ISSUE_LEVEL / n_certified, rule["certificate"]["severe"])
-            test = _label_test(study, judge, metric, metrics[metric.id], samples[metric.id], limits)
-            metrics[metric.id] = metrics[metric.id].model_copy(update={"test": test})
-    rows = sorted({row for data in samples.values() for row in data.rows.tolist()})
-    now = datetime.now(UTC).replace(microsecond=0)
-    days = rule["certificate"]["days"]
+    for data in samples:
+        key = data.metric.id
+        if key in certified:
+            limits = (ISSUE_LEVEL / len(certified), rule["certificate"]["severe"])
+            test = _label_test(data, metrics[key], limits)
+            metrics[key] = metrics[key].model_copy(update={"test": test})
+    rows = sorted({row for data in samples for row in data.rows.tolist()})
     answers = [study.answers[row] for row in rows]
     verdicts = {a.item_id: judge.verdicts[a.item_id] for a in answers}
     hashes = {a.item_id: likeness(a) for a in answers}
+    now, days = datetime.now(UTC).replace(microsecond=0), rule["certificate"]["days"]
     return Certificate(
         format=FORMAT,
         study=study.name,
         issued=now,
         until=None if days is None else now + timedelta(days=days),
-        judgebench=judgebench.__version__,
+        judgebench=VERSION,
         judge=CertifiedJudge(
             name=judge.name,
             signature=judge.signature,
@@ -87,123 +173,106 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
             settings=_as_json(judge.about or {}),
         ),
         metrics=metrics,
-        labels=ReferenceLabels(
+        labelled=LabelledAnswers(
+            items=len(rows),
+            questions=len({*study.clusters.codes[rows].tolist()}),
+            systems=dict(Counter(a.system for a in answers if a.system)),
             annotators=len(study.makers),
             labels=study.n_labels,
             rule=study.config.rule,
             blind=study.config.blind,
         ),
-        population=LabelledAnswers(
-            items=len(rows),
-            questions=len({*study.clusters.codes[rows].tolist()}),
-            systems=dict(Counter(a.system for a in answers if a.system)),
-            reference={m.id: _reference_counts(study, m, samples[m.id]) for m in judged},
-        ),
         rule=_as_json(rule),
         rubric=study.rubric,
         texts={item: f"{number:016x}" for item, number in hashes.items() if number},
         verdicts={
-            item: {m.id: verdict.labels.get(m.id, "") for m in judged}
+            item: {key: verdict.labels.get(key, "") for key in metrics}
             for item, verdict in verdicts.items()
         },
     ).sealed()
 
 
-def _decision(
-    judge: JudgeVerdicts, metric: Metric, decisions: Shown, rule: Mapping[str, Any]
-) -> CertifiedMetric:
+def _as_json(value: Mapping[str, Any]) -> Any:
+    """The value as JSON holds it."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def _decision(data: JudgedLabels, decisions: Shown, rule: Mapping[str, Any]) -> CertifiedMetric:
     """The decision on a metric with its conditions."""
-    keys = {"judge": judge.name, "metric": metric.id}
+    metric = data.metric
+    keys = {"judge": data.judge.name, "metric": metric.id}
     (decision,) = decisions.results.select("decision", **keys)
-    filters = [*decisions.results.select("triage", "expected_sent", **keys)]
+    filters = decisions.results.select("triage", "expected_sent", **keys)
+    conditions = decisions.results.select("condition", **keys, who="")
     severe_from = rule["severe_from"].get(metric.id, rule["severe_from"].get(metric.title))
     return CertifiedMetric(
         title=metric.title,
         outcome=decision["outcome"],
         reason=decision.estimate.reason,
-        conditions=tuple(
-            _condition(row)
-            for row in decisions.results.select("condition", **keys)
-            if not row["who"]
-        ),
+        conditions=tuple(row.plain() for row in conditions),
         severe_from=(severe_from or metric.label_texts[-1]) if metric.kind == "ordinal" else "",
         signal=filters[0]["signal"] if filters else "",
         threshold=float(filters[0].keys["threshold"]) if filters else None,
     )
 
 
-def _condition(row: Row) -> CertifiedCondition:
-    e = row.estimate
-    value, low, high = (None if x is None else round(x, 6) for x in (e.value, e.low, e.high))
-    return CertifiedCondition(
-        outcome=row["outcome"],
-        key=row.statistic,
-        title=row["title"],
-        state=row["state"],
-        value=value,
-        low=low,
-        high=high,
-        n=e.n,
-        bound=round(float(row.keys["bound"]), 6),
-        at_least=row["at_least"] == "true",
-    )
+# --- the test of new labels -----------------------------------------------------------------------
 
 
 def _label_test(
-    study: Study, judge: JudgeVerdicts, metric: Metric, about: CertifiedMetric,
-    data: JudgedLabels, limits: tuple[float, float],
-) -> LabelTest | None:  # fmt: skip
+    data: JudgedLabels, about: CertifiedMetric, limits: tuple[float, float]
+) -> LabelTest | None:
     """The test of new labels: of severe answers where the decision has a condition on them, else
-    of agreement; None where neither can be tested. `limits` are its level, and the least share of
-    severe answers that a judge in the place of annotators must find."""
-    conditions = {c.key: c for c in about.conditions if c.value is not None}
-    caught = conditions.get(_CAUGHT[about.outcome]) if about.severe_from else None
-    if about.outcome == "ASSIST" and about.signal not in _ASSIST_SIGNALS:
+    of agreement; None where neither can be tested, as of a filter by a jury's votes. `limits` are
+    its level, and the least share of severe answers that a judge in the place of annotators must
+    find."""
+    if about.outcome == "ASSIST" and about.signal not in (SEVERITY, PROBABILITY):
         return None
-    if caught and (test := _severe_test(study, judge, metric, about, data, caught, limits)):
-        return test
+    conditions = {c["statistic"]: c for c in about.conditions if c["value"] is not None}
+    caught = conditions.get(_CAUGHT[about.outcome])
+    test = _severe_test(data, about, caught, limits) if caught and about.severe_from else None
     gap = conditions.get("humans_accuracy", conditions.get("gold_accuracy"))
-    if about.outcome == "REPLACE" and gap:
-        return _agreement_test(data, gap.bound, limits[0])
-    return None
+    if test is None and about.outcome == "REPLACE" and gap:
+        return _agreement_test(data, round(float(gap["bound"]), 6), limits[0])
+    return test
 
 
 def _severe_test(
-    study: Study, judge: JudgeVerdicts, metric: Metric, about: CertifiedMetric,
-    data: JudgedLabels, caught: CertifiedCondition, limits: tuple[float, float],
+    data: JudgedLabels, about: CertifiedMetric, caught: Mapping[str, Any],
+    limits: tuple[float, float],
 ) -> LabelTest | None:  # fmt: skip
     """The limit says how much less of the reference labels may be found; the bound is as much
     less of what one annotator calls severe, a part of which is a false alarm and stays."""
-    severe_from = metric.index(about.severe_from)
-    is_flagged = flags(study, judge, metric, about, data).astype(np.float64)
-    annotators = called_severe(data, severe_from)
-    truth = study.humans[metric.id].truth[data.rows]
+    level, required = limits
+    severe_from = data.metric.index(about.severe_from)
+    is_flagged, annotators = data.flagged(about), data.called_severe(about)
+    truth = data.study.humans[data.metric.id].truth[data.rows]
     is_severe = truth[truth >= 0] >= severe_from
     if annotators.sum() == 0 or is_severe.all() or not is_severe.any():
         return None
     value = float((annotators * is_flagged).sum() / annotators.sum())
-    level, required = limits
-    found = float(is_flagged[truth >= 0][is_severe].mean())
+    finds = float(is_flagged[truth >= 0][is_severe].mean())
     if about.outcome == "ASSIST":
-        found, required = 1 - (caught.value or 0.0), 1 - caught.bound
-    severe_share, alarms = float(is_severe.mean()), _annotator_alarms(study, metric, severe_from)
+        missed, allowed = (round(float(caught[key]), 6) for key in ("value", "bound"))
+        finds, required = 1 - missed, 1 - allowed
+    share, alarms = float(is_severe.mean()), _annotator_alarms(data, severe_from)
     test = LabelTest(
         kind="severe",
         value=round(value, 6),
-        bound=_bound(value, value * required / found, annotators.sum(), level) if found else 1.0,
-        severe_share=round(severe_share, 6),
+        bound=_bound(value, value * required / finds, annotators.sum(), level) if finds else 1.0,
+        severe_share=round(share, 6),
         called_severe=round(float(annotators.mean()), 6),
         annotator_alarms=round(alarms, 6),
         judge_alarms=round(float(is_flagged[truth >= 0][~is_severe].mean()), 6),
     )
-    is_told_apart = test.called_severe > (1 - severe_share) * alarms + 0.5 * severe_share
+    is_told_apart = test.called_severe > (1 - share) * alarms + 0.5 * share
     return test if is_told_apart and test.bound < test.value else None
 
 
-def _annotator_alarms(study: Study, metric: Metric, severe_from: int) -> float:
+def _annotator_alarms(data: JudgedLabels, severe_from: int) -> float:
     """How often an annotator calls severe what the others agree is not; 0 where nobody else
     labelled."""
-    humans = study.humans[metric.id]
+    humans = data.study.humans[data.metric.id]
     n_alarms = n_labels = 0
     for annotator, labels in zip(humans.makers, humans.made.values.T, strict=True):
         others = humans.truth_without(annotator, ties=False)
@@ -215,22 +284,19 @@ def _annotator_alarms(study: Study, metric: Metric, severe_from: int) -> float:
 
 def _agreement_test(data: JudgedLabels, margin: float, level: float) -> LabelTest | None:
     """The bound is the agreement among annotators and the margin of the condition."""
-    n_labels = (data.labels >= 0).sum(axis=1)
-    several = data.at(n_labels > 1)
+    several = data.at((data.labels >= 0).sum(axis=1) > 1)
     if not len(several.rows):
         return None
-    same = [
-        agreement(replace(several, labels=others, verdicts=column))[column >= 0]
-        for i, column in enumerate(several.labels.T)
-        if (others := np.delete(several.labels, i, axis=1)).size
-    ]
-    judge = data.by_question(agreement(data))
-    value, bound = float(judge.mean()), float(np.concatenate(same).mean()) + margin
+    among = []
+    for i, column in enumerate(several.labels.T):
+        others = replace(several, labels=np.delete(several.labels, i, axis=1), verdicts=column)
+        among.append(others.agreement[column >= 0])
+    judge = data.by_question(data.agreement)
+    value, bound = float(judge.mean()), float(np.concatenate(among).mean()) + margin
     if value <= bound:
         return None
-    return LabelTest(
-        kind="agreement", value=round(value, 6), bound=_bound(value, bound, len(judge), level)
-    )
+    bound = _bound(value, bound, len(judge), level)
+    return LabelTest(kind="agreement", value=round(value, 6), bound=bound)
 
 
 def _bound(value: float, bound: float, n: float, level: float) -> float:
@@ -241,15 +307,26 @@ def _bound(value: float, bound: float, n: float, level: float) -> float:
     return round(min(bound, low or 0.0), 6)
 
 
-def _reference_counts(study: Study, metric: Metric, data: JudgedLabels) -> dict[str, int]:
-    truth = study.humans[metric.id].truth[data.rows]
-    return {text: int((truth == i).sum()) for i, text in enumerate(metric.label_texts)}
+def shortfall(
+    test: LabelTest, judge: FloatArray, annotators: FloatArray | None
+) -> tuple[FloatArray, float]:
+    """Return observations (n,) with a mean above 0 where the judge falls short of the bound, and
+    how far below 0 they can lie.
 
-
-def _as_json(value: Any) -> Any:
-    """The value as JSON holds it."""
-    if isinstance(value, Mapping):
-        return {str(key): _as_json(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(inner) for inner in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    Of agreement that is the bound minus the agreement. Of severe answers the bound is about what
+    an annotator calls severe, of which more is a false alarm where fewer answers are severe. So it
+    is corrected: A is the share of `annotators` whose label is severe, J is 1 where the `judge`
+    finds the answer severe and else 0. The mean of A (J - b) + k (1 - A) has the sign of the
+    judge's sensitivity less the least one that the bound means at issue, however many answers are
+    severe.
+    """
+    if annotators is None:
+        return test.bound - judge, max(1 - test.bound, 1e-6)
+    f, g, p = test.annotator_alarms, test.judge_alarms, test.severe_share
+    false_alarms = (1 - p) * f
+    true_alarms = test.called_severe - false_alarms
+    least = (test.bound * test.called_severe - false_alarms * g) / true_alarms
+    missed = f / (1 - f) * (p - true_alarms) / true_alarms  # by annotators, of severe answers
+    b = (least - missed * g) / (1 - missed)
+    k = f * (b - g) / (1 - f)
+    return annotators * (b - judge) - k * (1 - annotators), max(1 - b, k, 1e-6)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import AwareDatetime, model_validator
+from pydantic import AwareDatetime
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
@@ -30,21 +27,6 @@ class CertifiedJudge(Strict):
     settings: dict[str, Any]
 
 
-class CertifiedCondition(Strict):
-    """A condition of the decision with its interval."""
-
-    outcome: str
-    key: str
-    title: str
-    state: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    bound: float
-    at_least: bool
-
-
 class LabelTest(Strict):
     """The share that new labels are to show: `value` at issue, at least `bound` later.
 
@@ -63,36 +45,32 @@ class LabelTest(Strict):
 
 
 class CertifiedMetric(Strict):
-    """The decision on one metric. `severe_from` is the least severe label that counts as severe,
-    `threshold` the value of the `signal` from which on a filter sends an answer to humans. Without
-    a `test` new labels say nothing of the metric."""
+    """The decision on one metric. `conditions` are the rows of its conditions in results.csv,
+    `severe_from` is the least severe label that counts as severe, and `threshold` the value of the
+    `signal` from which on a filter sends an answer to humans. Without a `test` new labels say
+    nothing of the metric."""
 
     title: str
     outcome: str
     reason: str
-    conditions: tuple[CertifiedCondition, ...]
+    conditions: tuple[dict[str, Any], ...]
     severe_from: str = ""
     signal: str = ""
     threshold: float | None = None
     test: LabelTest | None = None
 
 
-class ReferenceLabels(Strict):
-    """Who labelled, how their labels became reference labels, and whether they saw a model's."""
-
-    annotators: int
-    labels: int
-    rule: str
-    blind: str
-
-
 class LabelledAnswers(Strict):
-    """The answers that people labelled and the judge judged: all that a certificate speaks of."""
+    """The answers that people labelled and the judge judged, all that a certificate speaks of: how
+    many, who labelled, how their labels became reference labels, and whether they saw a model's."""
 
     items: int
     questions: int
     systems: dict[str, int]  # items by system, where systems are named
-    reference: dict[str, dict[str, int]]  # items by reference label, for each metric
+    annotators: int
+    labels: int
+    rule: str
+    blind: str
 
 
 class Certificate(Strict):
@@ -107,23 +85,12 @@ class Certificate(Strict):
     judgebench: str
     judge: CertifiedJudge
     metrics: dict[str, CertifiedMetric]
-    labels: ReferenceLabels
-    population: LabelledAnswers
+    labelled: LabelledAnswers
     rule: dict[str, Any]
     rubric: Rubric
     texts: dict[str, str]
     verdicts: dict[str, dict[str, str]]
     hash: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_this_format(cls, content: Any) -> Any:
-        if isinstance(content, Mapping) and "format" not in content:
-            raise ValueError("is no certificate of judgebench")
-        if isinstance(content, Mapping) and content["format"] != FORMAT:
-            message = "is of another format: this version reads"
-            raise ValueError(f"{message} {FORMAT!r} alone, and a later version may read more")
-        return content
 
     @property
     def certified(self) -> dict[str, CertifiedMetric]:
@@ -144,26 +111,16 @@ class Certificate(Strict):
         path = Path(path)
         if path.exists():
             raise SetupError(Problem("exists: a certificate is never overwritten", str(path)))
-        content = self.model_dump(mode="json")
-        verdicts = content.pop("verdicts")
-        text = json.dumps(content, indent=1, ensure_ascii=False)
-        rows = ",\n  ".join(  # one for each item
-            f"{json.dumps(item)}: {json.dumps(labels, ensure_ascii=False)}"
-            for item, labels in verdicts.items()
-        )
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, f'{text[:-2]},\n "verdicts": {{\n  {rows}\n }}\n}}\n'.encode())
+        write_atomically(path, self.model_dump_json(indent=1).encode())
         return path
 
 
 def read(path: Path) -> Certificate:
-    """The certificate of that file. Raises SetupError for another file, and for one that was edited
-    or has a time of issue that is yet to come."""
+    """Return the certificate of that file. Raises SetupError for another file, and for one that was
+    edited."""
     certificate = load_json(path, Certificate, "a certificate")
     if certificate.digest() != certificate.hash:
         message = "was edited after it was issued, so that its hash does not fit: use the original"
         raise SetupError(Problem(message, str(path)))
-    if certificate.issued > datetime.now(UTC):
-        message = "was issued in the future: set the clock of this computer"
-        raise SetupError(Problem(message, str(path), None, "issued", str(certificate.issued)))
     return certificate

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from judgebench.certificate.labels import ISSUE_LEVEL, LEVEL
-from judgebench.certificate.watch import PLANNED, MetricCheck, Reason, Watched, smallest_loss
-from judgebench.results.layout import Layout
+from judgebench.certificate.issue import ISSUE_LEVEL, LEVEL
+from judgebench.certificate.watch import MetricCheck, Reason, Watched
+from judgebench.results.layout import Contents, Layout
 from judgebench.results.part import Block, Part
-from judgebench.results.tables import Cell, Table, in_per_cent
+from judgebench.results.tables import Cell, in_per_cent
 from judgebench.words import counted, percent
 
 _NOTES = (
     "New labels revoke the certificate of a judge that stayed as it was with a chance of at most "
     f"{100 * (LEVEL + ISSUE_LEVEL):g} %, all metrics together and however often you compare. "
     "Verdicts on the same answers do so with a chance of at most 2.5 % each time.",
-    "To alarm: what a bettor against the judge ever won at most, on a logarithmic "
-    "scale: 0 % where nothing was won, 100 % where the certificate is revoked.",
     "The certificate speaks of the answers that were labelled. Errors that the judge shares with "
     "annotators do not show.",
 )
@@ -26,21 +23,42 @@ _SHARES = {
     ("severe", "ASSIST"): "severe answers sent to humans, by annotators' labels",
     ("agreement", "REPLACE"): "agreement with an annotator",
 }
+_TESTS = Layout(
+    "watch", "What is tested", ("Tested",),
+    beside=("Of", "Now", "At issue", "Allowed"),
+)  # fmt: skip
 
 
 def watch_part(watched: Watched) -> Part:
     """The part of a watched certificate."""
-    sentences = tuple(sentence(watched, reason) for reason in watched.reasons)
-    is_plan = not watched.checks and watched.state == "valid"
-    every_table = [_plan(watched)] if is_plan else [_rejudged(watched), _labelled(watched)]
-    tables = tuple(table for table in every_table if table.rows)
-    lines = tuple(dict.fromkeys((_integrity(watched), *sentences, *_remarks(watched))))
+    sentences = (sentence(watched, reason) for reason in watched.reasons)
+    text = tuple(dict.fromkeys((_integrity(watched), *sentences)))
+    if watched.judge not in ("", watched.certificate.judge.name):
+        text += (f"{watched.judge} is taken for the judge {watched.certificate.judge.name}.",)
+    tables = (_TESTS.listing(_lines(watched)),)
+    headline = _headline(watched)
     return Part(
         "watch", "does it still hold?", watched.results,
-        (Block("Why", lines, lead=True), Block("What was compared", tables=tables)),
-        _NOTES, screen=(Block(text=lines), Block(tables=tables)), own_file=True,
-        headline=_headline(watched), answer=_headline(watched),
+        (Block("Why", text, lead=True), Block("What is tested", tables=tables)),
+        _NOTES, screen=(Block(text=text), Block(tables=tables)), own_file=True,
+        headline=headline, answer=headline,
     )  # fmt: skip
+
+
+def _lines(watched: Watched) -> Iterator[Contents]:
+    """A line for the verdicts on the same answers, where there are any, and one for new labels."""
+    allowed = percent(watched.certificate.rule["certificate"]["changed"])
+    for check in watched.checks:
+        metric = watched.certificate.metrics[check.metric]
+        now = (in_per_cent(e, "\n") for e in (check.changed, check.share))
+        changed, share = (Cell(text) for text in now)
+        if n := check.changed.n:
+            of = counted(n, "certified answer")
+            yield f"{metric.title}: another verdict", of, changed, None, f"at most {allowed}"
+        if metric.test is not None:
+            at_issue, bound = percent(metric.test.value), f"at least {percent(metric.test.bound)}"
+            of = counted(check.questions, "new question")
+            yield f"{metric.title}: {_share_name(watched, check)}", of, share, at_issue, bound
 
 
 def _headline(watched: Watched) -> str:
@@ -83,59 +101,6 @@ def sentence(watched: Watched, reason: Reason) -> str:
     )
 
 
-def _remarks(watched: Watched) -> Iterator[str]:
-    """What the certificate says nothing of, and who was taken for its judge."""
-    if watched.uncovered:
-        systems = ", ".join(f"{name} ({n:,})" for name, n in watched.uncovered.items())
-        yield f"The certificate says nothing of these systems: {systems}."
-    if watched.judge not in ("", watched.certificate.judge.name):
-        yield f"{watched.judge} is taken for the judge {watched.certificate.judge.name}."
-
-
 def _share_name(watched: Watched, check: MetricCheck) -> str:
     metric = watched.certificate.metrics[check.metric]
     return _SHARES[metric.test.kind, metric.outcome] if metric.test else "nothing is tested"
-
-
-def _rejudged(watched: Watched) -> Table:
-    allowed = Cell(percent(watched.certificate.rule["certificate"]["changed"]))
-    titles = watched.certificate.metrics
-    lines = [
-        (titles[check.metric].title, check.changed.n, Cell(in_per_cent(check.changed)), allowed)
-        for check in watched.checks
-        if check.changed.n
-    ]
-    heads = ("Metric", "Answers", "Another verdict", "At most")
-    return Layout("watch-rejudged", "Certified answers, judged again", heads).listing(lines)
-
-
-def _labelled(watched: Watched) -> Table:
-    lines = []
-    for check in watched.checks:
-        metric = watched.certificate.metrics[check.metric]
-        if metric.test is None or not check.questions:
-            continue
-        tested = f"{metric.title}: {_share_name(watched, check)}"
-        issue = (Cell(percent(metric.test.value)), Cell(percent(metric.test.bound)))
-        alarm = -math.log(LEVEL / len(watched.certificate.certified))
-        evidence = Cell(f"{100 * min(1.0, check.capital / alarm):.0f} %")
-        if check.alarm is not None:
-            evidence = Cell("100 %, revoked", look="bad")
-        now = Cell(in_per_cent(check.share, "\n"))
-        lines.append((tested, check.questions, now, *issue, evidence))
-    heads = ("Tested", "Questions", "Now", "At issue", "At least", "To alarm")
-    return Layout("watch-labels", "New labels", heads).listing(lines)
-
-
-def _plan(watched: Watched) -> Table:
-    certificate = watched.certificate
-    lines = []
-    for metric in certificate.certified.values():
-        losses = [
-            metric.test and smallest_loss(metric.test, n, len(certificate.certified))
-            for n in PLANNED
-        ]
-        points = (Cell(f"{100 * loss:.0f} points") if loss else None for loss in losses)
-        lines.append((metric.title, *points))
-    heads = ("Metric", *(f"{n:,} labels" for n in PLANNED))
-    return Layout("watch-plan", "Smallest loss that new labels show", heads).listing(lines)

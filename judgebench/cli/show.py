@@ -10,12 +10,13 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import flag, option, options
 from judgebench.errors import SetupError
 from judgebench.words import for_terminal
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from judgebench.results.shown import Shown
 
 MOST_PROBLEMS_SHOWN = 50  # of one kind
-UNMET = 3  # exit code where what the command line demands does not hold
 
 AsJson = Annotated[
     bool,
@@ -34,21 +34,14 @@ AsJson = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@options
 class Output:
     """The amount that is printed. Raises SetupError where two ways are asked for."""
 
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Print all tables, the numbers behind each reason, and all caveats.",
-        ),
-    ] = False
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code says the rest.")
-    ] = False
+    verbose: bool = flag(
+        "Print all tables, numbers behind reasons, all caveats.", "--verbose", "-v"
+    )
+    quiet: bool = flag("Print errors only; the exit code says the rest.", "--quiet", "-q")
     json: AsJson = False
 
     def __post_init__(self) -> None:
@@ -65,7 +58,21 @@ class Output:
         return Screen(stream.raw if isinstance(stream, Stream) else stream, quiet=self.quiet)
 
 
-ONE_SCREEN = Output()
+@options
+class ReportFolder:
+    """The report that a command writes beside what it prints."""
+
+    to: Path | None = option(None, "FOLDER", "Also write a page, CSV, Markdown and LaTeX there.")
+    figures: bool = flag("Also draw figures: in the page, and as PNG and PDF.")
+
+    def write(self, found: Any) -> Mapping[str, Path]:
+        """The path of each file; none where no folder is given."""
+        import judgebench as jb
+
+        return jb.report(found, self.to, figures=self.figures) if self.to else {}
+
+
+ONE_SCREEN, NO_REPORT = Output(), ReportFolder()
 
 
 def show(
@@ -78,7 +85,7 @@ def show(
 ) -> None:
     """Print findings, or first their `tables` as in a paper, and where their report was `written`;
     JSON also holds what is `beside`."""
-    from judgebench import api
+    from judgebench.reporting import parts as parts_of
     from judgebench.results.part import caveats
     from judgebench.results.shown import to_json
     from judgebench.results.terminal import print_parts
@@ -88,7 +95,7 @@ def show(
         paths = {key: str(path) for key, path in (written or {}).items()}
         typer.echo(to_json(found, name, **({"report": paths} if written else {}), **beside))
         return
-    parts, console = api.parts(found), output.console()
+    parts, console = parts_of(found), output.console()
     print_parts(parts, console, name, everything=output.verbose, tables=tables)
     console.print()
     for line in _paths(written, output) if written else ():

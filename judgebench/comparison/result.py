@@ -4,34 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Literal, get_args
 
 from judgebench.alignment.differences import SAME_LABELS, TESTED
-from judgebench.comparison.differences import DECLARED
+from judgebench.alignment.probabilities import TRUTH_STATISTICS
+from judgebench.alignment.statistics import STATISTICS, Declared, by_key
 from judgebench.errors import Problem, raise_any
-from judgebench.records import Estimate
+from judgebench.records import Estimate, Status
 from judgebench.results.part import Part, incomplete
-from judgebench.results.rows import Results, Row
+from judgebench.results.rows import NOT_COMPUTED, Results
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, format_number
+from judgebench.results.tables import Cell
 from judgebench.rubric import Rubric
-from judgebench.words import counted
 
-_MOST_SAID = 2  # conditions in a sentence
-_WORTH: Mapping[str, int] = {"REPLACE": 3, "ASSIST": 2, "CAN'T TELL": 1}
+SIDES = ("A", "B")
+RIGHT = ("A", "B", "neither", "unknown")  # who has a label right that changed
+COUNTED = "worst"  # a missing label is no right one, of A as of B
+OUTCOMES = ("DO NOT USE", "CAN'T TELL", "ASSIST", "REPLACE")  # from the least to the most
+
+NO_LABEL = Declared("no_label", "No label", "share of answers without a usable label", best="lower")
+PROBABILITY_STATISTICS = {k: TRUTH_STATISTICS[k] for k in ("brier", "log_loss")}
+# Of a judge, whatever the metric: of the verdict that counts, without earlier attempts.
+RUN_STATISTICS = by_key(
+    *(
+        Declared(status.value, status.value.capitalize(), f"share of verdicts that are {status}",
+                 best="lower")
+        for status in Status if status is not Status.OK
+    ),
+    Declared("cost", "Cost (US$)", "mean cost of a verdict", best="lower"),
+    Declared("latency", "Seconds", "mean time that a verdict took", best="lower"),
+    Declared("tokens", "Tokens", "mean number of tokens of prompt and reply", best="lower"),
+)  # fmt: skip
+CHANGES = by_key(
+    Declared("flipped", "Changed", "share of answers with two labels whose label differs"),
+    Declared("more_severe", "More severe", "share of answers that B labels more severe",
+             needs_severities=True),
+    Declared("less_severe", "Less severe", "share of answers that B labels less severe",
+             needs_severities=True),
+    Declared("mean_shift", "Mean shift", "severity by B minus that by A", best="zero",
+             needs_severities=True),
+)  # fmt: skip
+DECLARED: Mapping[str, Declared] = {
+    **STATISTICS,
+    **by_key(NO_LABEL),
+    **PROBABILITY_STATISTICS,
+    **RUN_STATISTICS,
+}
+# What says whether B is better.
+JUDGED_BY = (*TESTED, "no_label")
 
 
 @dataclass(frozen=True)
-class Changed:
-    """The outcome of A and B for one judge and metric, the reasons, and their conditions (rows) by
-    outcome required for and key."""
+class DecisionChange:
+    """The outcomes of A and B for one judge (B's; `who` is A's) and metric, and the reasons."""
 
     judge: str
     who: str
     metric: str
     outcomes: tuple[str, str]
     reasons: tuple[str, str]
-    conditions: tuple[Mapping[tuple[str, str], Row], Mapping[tuple[str, str], Row]]
 
     @property
     def differs(self) -> bool:
@@ -40,27 +72,8 @@ class Changed:
     @property
     def fell(self) -> bool:
         """True where B may do less than A, or is now known not to do what was unclear of A."""
-        before, after = (_WORTH.get(outcome, 0) for outcome in self.outcomes)
+        before, after = map(OUTCOMES.index, self.outcomes)
         return after < before
-
-    def moved(self) -> Iterator[tuple[Row, Row]]:
-        """The conditions that stand otherwise in B, of those that both have."""
-        a, b = self.conditions
-        yield from (
-            (a[key], b[key]) for key in a if key in b and a[key]["state"] != b[key]["state"]
-        )
-
-    def why(self) -> str:
-        """`agreement …: met (0.010) → unclear (-0.020), and 2 more conditions.`; empty where no
-        condition of both stands otherwise."""
-        said = [f"{b['title']}: {_state(a)} → {_state(b)}" for a, b in self.moved()]
-        more = len(said) - _MOST_SAID
-        said = [*said[:_MOST_SAID], *([counted(more, "more condition")] if more > 0 else [])]
-        return f"{'; '.join(said)}." if said else ""
-
-
-def _state(row: Row) -> str:
-    return f"{row['state']} ({format_number(row.estimate.value)})"
 
 
 @dataclass(frozen=True)
@@ -83,13 +96,13 @@ class PairSummary:
 class Flips(Shown):
     """The verdicts that are not the same in A and B: a row each, in flips.csv."""
 
-    found: Results
+    rows: Results
     gaps: tuple[str, ...] = ()
 
     @property
     def part(self) -> Part:
         """Its table stands with the comparison."""
-        return incomplete(Part("flips", "", self.found, own_file=True), self.gaps)
+        return incomplete(Part("flips", "", self.rows, own_file=True), self.gaps)
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,18 +123,16 @@ class Comparison(Shown):
     `flips` holds the verdicts that changed. `compared` says in sentences what was compared.
     """
 
-    presented_by = "judgebench.comparison.part:comparison_part"
+    presented_by = "judgebench.comparison.report:comparison_part"
 
     name: str
     rubric: Rubric
     pairs: tuple[PairSummary, ...]
-    found: Results
+    rows: Results
     flips: Flips
-    decisions: tuple[Changed, ...]
     compared: tuple[str, ...]
     notes: tuple[str, ...]
-    n_answers: int
-    runs: tuple[str, str] = ("", "")
+    runs: tuple[str, str]
     gaps: tuple[str, ...] = ()
 
     @property
@@ -130,7 +141,26 @@ class Comparison(Shown):
 
     @property
     def results(self) -> Results:
-        return self.found
+        return self.rows
+
+    @cached_property
+    def decisions(self) -> list[DecisionChange]:
+        """What is decided on each judge and metric that is decided on in both."""
+        a, b = (self.rows.select("decision", run=side) for side in SIDES)
+        in_a = {(row["who"], row.judge, row.metric): row for row in a}
+        pairs = [(in_a.get((row["who"], row.judge, row.metric)), row) for row in b]
+        return [
+            DecisionChange(
+                second.judge, second["who"], second.metric, (first["outcome"], second["outcome"]),
+                (first.estimate.reason, second.estimate.reason),
+            )
+            for first, second in pairs if first
+        ]  # fmt: skip
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers on which judges are compared."""
+        return max(pair.n for pair in self.pairs)
 
     def title(self, metric: str) -> str:
         """The title of a metric by its id."""
@@ -141,71 +171,59 @@ class Comparison(Shown):
     ) -> Estimate:
         """One statistic of B minus that of A. Where nothing failed, the three ways of counting
         failures are one."""
-        return self._find("difference", statistic, judge, metric, failures=failures)
+        return self.find("difference", statistic, judge, metric, failures)
 
-    def value(
-        self, statistic: str, judge: str, metric: str, run: str, failures: str = "left_out"
+    def find(
+        self,
+        analysis: str,
+        statistic: str,
+        judge: str,
+        metric: str,
+        failures: str = COUNTED,
+        **keys: str,
     ) -> Estimate:
-        """The value that A or B reaches on these answers."""
-        return self._find("value", statistic, judge, metric, run=run, failures=failures)
+        """The number with these keys, failures left out where nothing failed."""
+        for policy in (failures, "left_out", ""):
+            keys = {**keys, "judge": judge, "metric": metric, "failures": policy}
+            if rows := self.rows.select(analysis, statistic, **keys):
+                return rows[0].estimate
+        return NOT_COMPUTED
 
-    def p_holm(
-        self, judge: str, metric: str, of: str = "accuracy", failures: str = "left_out"
-    ) -> Estimate:
-        """The p value of the permutation test, corrected over the metrics."""
-        return self._find("test", "p_holm", judge, metric, of=of, failures=failures)
-
-    def is_shown(self, statistic: str, judge: str, metric: str, failures: str = "worst") -> bool:
-        """Return whether chance does not explain a difference: by the permutation test with Holm's
-        correction over the metrics where there is one, else by the interval."""
-        found = self.difference(statistic, judge, metric, failures)
-        if statistic in TESTED:
-            p = self.p_holm(judge, metric, statistic, failures).value
-            return p is not None and p <= 1 - found.level
-        return (
-            found.low is not None and found.high is not None and not (found.low <= 0 <= found.high)
-        )
+    def shown_differences(self) -> Iterator[tuple[str, str, str, Estimate]]:
+        """Statistic, judge, metric and difference of all in JUDGED_BY that chance does not explain:
+        by the permutation test with Holm's correction over the metrics where there is one, else by
+        the interval. A missing label counts as wrong."""
+        for key in JUDGED_BY:
+            for pair in self.pairs:
+                for metric in self.rubric.metrics:
+                    difference = self.difference(key, pair.b, metric.id, COUNTED)
+                    p = self.find("test", "p_holm", pair.b, metric.id, of=key).value
+                    is_apart = excludes_0(difference)
+                    if key in TESTED:
+                        is_apart = p is not None and p <= 1 - difference.level
+                    if is_apart and difference.value:
+                        yield key, pair.b, metric.id, difference
 
     @property
     def failures(self) -> bool:
-        """True where either judge gave no label to some answer with a truth."""
-        return "worst" in self.results.values("failures", "difference")
+        """True where either judge gave no label to some answer with a reference label."""
+        return COUNTED in self.rows.values("failures", "difference")
 
-    def _find(
-        self, analysis: str, statistic: str, judge: str, metric: str, **keys: str
-    ) -> Estimate:
-        about = {"judge": judge, "metric": metric}
-        policies = dict.fromkeys((keys.pop("failures", "left_out"), "left_out", ""))
-        rows: list[Row] = []
-        for policy in policies:
-            rows = rows or self.results.select(
-                analysis, statistic, **about, **keys, failures=policy
-            )
-        return rows[0].estimate if rows else self.results.find("")
 
-    def shown_as(self, statistic: str) -> tuple[str, bool]:
-        """The heading of a statistic, and whether less of it is better."""
-        declared = DECLARED[statistic]
-        return declared.heading, declared.best == "lower"
-
-    def records(self) -> dict[str, list[Any]]:
-        """The records for JSON: every row, and every flip."""
-        return {
-            "comparison": [row.plain() for row in self.results],
-            "flips": [row.plain() for row in self.flips.results],
-        }
+def excludes_0(e: Estimate) -> bool:
+    """True where 0 lies outside the interval."""
+    return e.low is not None and e.high is not None and not e.low <= 0 <= e.high
 
 
 Demand = Literal["worse", "decision"]
 DEMANDS: tuple[Demand, ...] = get_args(Demand)
-COUNTED = "worst"  # a missing label is no right one, of A as of B
 
 
 def margins(texts: Sequence[str], comparison: Comparison) -> list[tuple[float, str]]:
     """Read `0.05` and `0.05:tone`: B may be at most so much less accurate than A, on one metric or,
     where it is empty, on each. Raises SetupError with every problem."""
-    found, problems = [], []
-    known = [metric.id for metric in comparison.rubric.metrics]
+    allowed, problems = [], []
+    ids = [metric.id for metric in comparison.rubric.metrics]
     for text in texts:
         number, _, metric = text.partition(":")
         try:
@@ -213,28 +231,23 @@ def margins(texts: Sequence[str], comparison: Comparison) -> list[tuple[float, s
         except ValueError:
             margin = -1.0
         if not 0 <= margin <= 1:
-            allowed = "a share from 0 to 1, then a metric if it is for one: 0.05 or 0.05:METRIC"
-            problems.append(
-                Problem("is no margin", field="--no-worse", found=text, allowed=allowed)
-            )
-        elif metric and metric not in known:
+            share = "a share from 0 to 1, then a metric if it is for one: 0.05 or 0.05:METRIC"
+            problems.append(Problem("is no margin", "", None, "--no-worse", text, share))
+        elif metric not in ("", *ids):
             message = "is no metric that is compared"
-            names = ", ".join(known)
-            problems.append(Problem(message, field="--no-worse", found=metric, allowed=names))
-        found.append((margin, metric))
+            problems.append(Problem(message, "", None, "--no-worse", metric, ", ".join(ids)))
+        allowed.append((margin, metric))
     raise_any(problems)
-    return found
+    return allowed
 
 
 def check_demands(demands: Sequence[str]) -> None:
     """Raises SetupError for what is none of DEMANDS."""
-    allowed = ", ".join(DEMANDS)
-    problems = [
-        Problem("cannot be checked", field="--fail-on", found=demand, allowed=allowed)
+    raise_any([
+        Problem("cannot be checked", "", None, "--fail-on", demand, ", ".join(DEMANDS))
         for demand in demands
         if demand not in DEMANDS
-    ]
-    raise_any(problems)
+    ])  # fmt: skip
 
 
 def failures(
@@ -247,50 +260,37 @@ def failures(
     margin: B is not shown to be at most so much less accurate, as the interval of the difference
     reaches below it. A missing label counts as wrong.
     """
+    c = comparison
     if "worse" in demands:
-        yield from _worse(comparison)
-    if "decision" in demands:
-        for one in comparison.decisions:
-            if one.fell:
-                a, b = one.outcomes
-                where = _about(comparison, one.judge, one.metric)
-                yield f"{where}: the decision fell from {a} to {b}"
+        for statistic, judge, metric, difference in c.shown_differences():
+            if statistic in TESTED and (difference.value or 0) < 0:
+                p = c.find("test", "p_holm", judge, metric, of=statistic).value
+                heading = DECLARED[statistic].heading.lower()
+                yield (
+                    f"{c.title(metric)} ({judge}): {heading} is worse: "
+                    f"difference {_number(difference)}, p after Holm {p:.3g}"
+                )
+    for change in c.decisions if "decision" in demands else ():
+        if change.fell:
+            a, b = change.outcomes
+            yield f"{c.title(change.metric)} ({change.judge}): the decision fell from {a} to {b}"
     for margin, of in allowed:
-        yield from _beyond(comparison, margin, of)
-
-
-def _worse(c: Comparison) -> Iterator[str]:
-    for pair in c.pairs:
-        for metric in c.rubric.metrics:
-            for statistic in TESTED:
-                about = (pair.b, metric.id)
-                difference = c.difference(statistic, *about, COUNTED)
-                p = c.p_holm(*about, statistic, COUNTED).value
-                if c.is_shown(statistic, *about, COUNTED) and (difference.value or 0) < 0:
-                    yield (
-                        f"{_about(c, *about)}: {c.shown_as(statistic)[0].lower()} is worse: "
-                        f"difference {_number(difference)}, p after Holm {p:.3g}"
-                    )
+        yield from _beyond(c, margin, of)
 
 
 def _beyond(c: Comparison, margin: float, of: str) -> Iterator[str]:
     for pair in c.pairs:
         for metric in c.rubric.metrics:
             e = c.difference("accuracy", pair.b, metric.id, COUNTED)
-            above = e.low is not None and e.low >= -margin
-            if of in ("", metric.id) and not (above or e.reason == SAME_LABELS):
+            is_above = e.low is not None and e.low >= -margin
+            if of in ("", metric.id) and not is_above and e.reason != SAME_LABELS:
                 yield (
-                    f"{_about(c, pair.b, metric.id)}: accuracy is not shown to be at most "
-                    f"{margin:g} worse: {_number(e)}"
+                    f"{metric.title} ({pair.b}): accuracy is not shown to be at most {margin:g} "
+                    f"worse: {_number(e)}"
                 )
 
 
-def _about(c: Comparison, judge: str, metric: str) -> str:
-    return f"{c.title(metric)} ({judge})"
-
-
 def _number(e: Estimate) -> str:
+    """`-0.100 [-0.200, -0.010]`, with the reason where there is no interval."""
     cell = Cell(estimate=e, signed=True)
-    if e.value is None:
-        return f"undefined, {e.reason}"
-    return f"{cell.value} {cell.interval}".strip() + (f" ({e.reason})" if not cell.interval else "")
+    return f"{cell.value} {cell.interval or f'({e.reason})'}"

@@ -20,7 +20,7 @@ from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout
 from judgebench.data.named import is_silver, named_sheet
 from judgebench.data.pairs import WantedPairs, known_pairs
 from judgebench.data.rows import SheetReader
-from judgebench.data.tables import collected_in, reader_of_wing, table_in
+from judgebench.data.tables import collected_in, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes
 from judgebench.records import (
@@ -141,9 +141,9 @@ def note_source(dataset: DatasetBuilder, path: Path) -> None:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes as hex digits; of a wing's table, of its rows, which a
+    """The SHA-256 of a file's bytes as hex digits; of a feature's table, of its rows, which a
     database may hold in a file beside it. Raises OSError, and SetupError for such a table."""
-    if read := reader_of_wing(path):
+    if read := reader_of_feature(path):
         rows = canonical_json(read(table_in(path))).encode("utf-8", "surrogatepass")
         return hashlib.sha256(rows).hexdigest()
     with open_bytes(path) as file:

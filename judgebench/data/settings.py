@@ -15,6 +15,16 @@ _SHORT = {"annotators": "label", "item": "item", "question": "group"}
 _TEXTS = ("order", "blank", "failed", "fill_down", "judge", "person", "as_judge",
           "labels", "verdicts")  # fmt: skip
 _ROWS = ("header", "skip")
+SINGLE = ("several", "repeats", "only_common")  # settings with one value
+LISTED_SETTINGS = {
+    "header": "[FILE:]ROW, the row of the columns' names; of two rows: 1,2",
+    "skip": "[FILE:]ROW,ROW, rows that are no items, such as totals",
+    "fill_down": "COLUMN, where blank cells mean the cell above, as merged ones do",
+    "several": "SIGN, which stands between several labels in a cell",
+    "repeats": "first or last: which of several labels of one person on an item counts",
+    "only_common": "yes: leave out items that some table lacks",
+}
+"""What `--set KEY=VALUE` of a command takes."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +80,12 @@ class TableSettings:
         words = [_column_flag(name, column) for name, column in self.columns.items()]
         words += [f"--spell {quote(f'{text}={label}')}" for text, label in self.spell.items()]
         for key in _TEXTS:
-            flag = "annotator" if key == "person" else key.replace("_", "-")
-            words += [f"--{flag} {quote(text)}" for text in getattr(self, key)]
+            words += [_flag(key, text) for text in getattr(self, key)]
         for key in _ROWS:
             for file, rows in getattr(self, key).items():
                 of_file = f"{file}:" if file else ""
-                words.append(f"--{key} {quote(of_file + ','.join(map(str, rows)))}")
-        words += [f"--several {quote(self.several)}"] if self.several else []
-        words += [f"--repeats {self.repeats}"] if self.repeats else []
-        words += ["--only-common"] if self.only_common else []
+                words.append(_flag(key, of_file + ",".join(map(str, rows))))
+        words += [_flag(key, value) for key in SINGLE if (value := getattr(self, key))]
         return " ".join(words)
 
     def as_columns(self) -> dict[str, Any]:
@@ -89,6 +96,15 @@ class TableSettings:
             if one.name != "columns" and value:
                 words[one.name] = dict(value) if isinstance(value, Mapping) else value
         return words
+
+
+def _flag(key: str, value: object) -> str:
+    """The option that gives a setting one value."""
+    if key in LISTED_SETTINGS:
+        text = "yes" if value is True else value
+        return f"--set {quote(f'{key}={text}')}"
+    flag = "annotator" if key == "person" else key.replace("_", "-")
+    return f"--{flag} {quote(str(value))}"
 
 
 def _column_flag(name: str, column: Column) -> str:
@@ -179,9 +195,13 @@ def _spelt(value: Any) -> dict[str, str]:
     return {str(text): str(label) for text, label in pairs}
 
 
+def _is_yes(value: Any) -> bool:
+    return value not in (False, "no", "false")
+
+
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_TEXTS, _texts), **dict.fromkeys(_ROWS, _rows),
-    "order": _orders, "spell": _spelt, "several": str, "only_common": bool,
+    "order": _orders, "spell": _spelt, "several": str, "only_common": _is_yes,
 }  # fmt: skip
 
 

@@ -7,13 +7,13 @@ import gzip
 import math
 import os
 import zlib
-from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from io import BufferedReader, StringIO, TextIOBase, TextIOWrapper
-from itertools import chain, compress, islice, zip_longest
+from itertools import compress, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from judgebench.data.json_rows import flat_table, read_json, values_by_key
 from judgebench.data.table import Table
 from judgebench.data.workbooks import arrow_columns, read_parquet, read_sheet, sheet_names
 from judgebench.errors import MissingExtra, Problem, SetupError, nearest, raise_any, shorten, some
-from judgebench.features import contributed
+from judgebench.features import FEATURES, Feature
 from judgebench.files import ReadRows, check_unpacked, is_utf8, open_bytes
 from judgebench.rubric import Rubric
 from judgebench.words import counted
@@ -106,7 +106,7 @@ def open_table(
     """
     file = str(path)
     try:
-        if read := reader_of_wing(path):
+        if read := reader_of_feature(path):
             rows = read(path)
             raw = RawTable([*values_by_key(rows, file).items()], range(2, len(rows) + 2))
             return _as_table(raw, file, findings)
@@ -158,40 +158,42 @@ def sheets_of(path: Path) -> list[str]:
         return []  # reported where the table is opened
 
 
-def reader_of_wing(path: Path) -> ReadRows | None:
-    """The reader of the file, where a wing brings its format."""
+def reader_of_feature(path: Path) -> ReadRows | None:
+    """The reader of the file, where a feature brings its format."""
     path = table_in(path)
     if _suffix(path) in SUFFIXES:
         return None
-    readers: dict[str, ReadRows] = dict(ChainMap(*contributed("tables")))
-    return readers.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    return next((f.parts.rows for f in _with_tables() if Path(f.table).suffix == suffix), None)
 
 
 def table_in(path: Path) -> Path:
-    """The file of a table; of a folder that a wing made, the one in it."""
-    inside = [path / name for name in chain(*contributed("studies"))] if path.is_dir() else []
+    """The file of a table; of a folder that a feature made, the one in it."""
+    inside = [path / feature.table for feature in _with_tables()] if path.is_dir() else []
     return next(filter(Path.is_file, inside), path)
 
 
 def rubric_beside(path: Path) -> Rubric | None:
-    """The rubric of the labels in a file, where a wing knows it. Raises SetupError."""
-    rubric: Rubric | None = _of_wing("studies", path)
+    """The rubric of the labels in a file, where a feature knows it. Raises SetupError."""
+    rubric: Rubric | None = _known_of(path, "rubric")
     return rubric
 
 
 def collected_in(path: Path) -> Sequence[str]:
-    """Sentences on how the labels in a file were collected, where a wing knows it; they begin as
+    """Sentences on how the labels in a file were collected, where a feature knows it; they begin as
     `records.COLLECTED` does. Raises SetupError."""
-    return _of_wing("collections", path) or ()
+    return _known_of(path, "collected") or ()
 
 
-def _of_wing(part: str, path: Path) -> Any:
-    """What the wing that made a file says of it; None of any other file."""
-    readers: list[Mapping[str, Callable[[Path], Any]]] = contributed(part)
-    for name, read in chain(*(reader.items() for reader in readers)):
-        if path.match(name):
-            return read(path)
-    return None
+def _known_of(path: Path, part: str) -> Any:
+    """What the feature whose table the file is knows of its labels; None of any other file."""
+    readers = (getattr(f.parts, part) for f in _with_tables() if path.match(f.table))
+    read = next(readers, None)
+    return read(path) if read else None
+
+
+def _with_tables() -> list[Feature]:
+    return [feature for feature in FEATURES.values() if feature.table]
 
 
 def _suffix(path: Path) -> str:
@@ -452,7 +454,7 @@ def _clean_names(raw: RawTable, file: str, findings: Findings) -> list[str]:
         return []
     duplicates = [name for name, count in Counter(filter(None, names)).items() if count > 1]
     for name in duplicates:
-        allowed = "different names; --header 1,2 where two rows hold them"
+        allowed = "different names; --set header=1,2 where two rows hold them"
         findings.add("duplicate_column", "two columns have this name", at, "", name, allowed)
     if names and not any(names):
         findings.add("malformed", "the header names no column", at)

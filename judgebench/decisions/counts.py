@@ -6,7 +6,7 @@ microseconds, and a thousand larger studies can be drawn from it to plan with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -229,9 +229,11 @@ class StudyCounts:
         """True where several labels may be right, so that labels cannot be balanced."""
         return bool(self.items.shape[1] == 1)
 
-    def measures(self, asked: Sequence[Measure]) -> Sequence[Measure]:
-        """Those of the measures asked for that can be told apart."""
-        return ("accuracy",) if self.of_sets and asked else asked
+    def has(self, key: str) -> bool:
+        """True where a kind of condition can be measured at all."""
+        if key == "humans_distance":
+            return self.levels > 0
+        return self.has_severity or key not in ("severe_recall", "severe_gap", "false_alarms")
 
     def used(self, measure: Measure, rare: int) -> Bools | None:
         """Mask of the labels (k,) that agreement is a mean over; None for plain agreement."""
@@ -273,7 +275,7 @@ def study_counts(
     left out of everything.
     """
     k, whole = humans.k, Sums(humans.clusters, _mean_one(humans.stands_for, asked))
-    others, of_pairs, bars = humans.others, whole, humans.weights
+    others, of_pairs, bars, settled = humans.others, whole, humans.weights, humans.truth
     if humans.gold is not None:
         strata = disagreements(humans.own, judged)
         agreed = np.where(strata == AGREED, judged, -1)  # neither side can be better than the other
@@ -281,66 +283,68 @@ def study_counts(
         others = np.repeat(reference[:, None], humans.own.shape[1], axis=1)
         of_pairs = _double_sampled(whole, strata, reference >= 0, asked)
         bars = bars.mean(axis=0, keepdims=True)  # where two differ, it is known by how much
-    both = asked[:, None] & (humans.own >= 0) & (others >= 0)
-    pair_rows, who = np.nonzero(both)
-    weights = bars[:, who]
-    mine, reference, said = humans.own[both], others[both], judged[pair_rows]
-    settled = humans.truth
-    if humans.gold is not None:
         settled = np.where(humans.gold >= 0, humans.gold, settled)
+    right, grade = humans.right, humans.grade
+    severe_from = np.iinfo(np.int64).max if humans.severe is None else humans.severe
+
+    # Items with a truth.
     rows = np.flatnonzero(asked & (settled >= 0))
     truth, label = settled[rows], judged[rows]
-    of_item, of_pair, right_of = humans.classes(truth), humans.classes(reference), humans.right
-    right = [whole.table(rows, of_item, k, right_of(c[rows], truth)) for c in controls.values()]
-    least = np.iinfo(np.int64).max if humans.severe is None else humans.severe
-    severe = humans.grade(truth) >= least
+    of_item = humans.classes(truth)
+    severe = grade(truth) >= severe_from
     if humans.tied is not None:
         severe &= ~humans.tied[rows] | (settled != humans.truth)[rows]
-    called = humans.grade(others) >= least
+
+    def items(values: FloatArray | float = 1.0) -> FloatArray:
+        return whole.table(rows, of_item, k, values)
+
+    by_control = [items(right(labels[rows], truth)) for labels in controls.values()]
+    none = np.zeros((humans.clusters.n, 0, k))
+
+    # Pairs of an item and an annotator.
+    both = asked[:, None] & (humans.own >= 0) & (others >= 0)
+    pair_rows, annotator = np.nonzero(both)
+    weights = bars[:, annotator]
+    own, reference, verdict = humans.own[both], others[both], judged[pair_rows]
+    of_pair, has_label = humans.classes(reference), verdict >= 0
+    called = grade(others) >= severe_from
     if humans.gold is None:
-        called = _most_others(humans.grade(humans.own), least)
-    severe_pairs, mild_pairs = called[both], ~called[both] & humans.with_alarms
-    found, by_other = humans.grade(said) >= least, humans.grade(mine) >= least
+        called = _most_others(grade(humans.own), severe_from)
+    called = called[both]
+    found, by_annotator = grade(verdict) >= severe_from, grade(own) >= severe_from
 
-    def weighed(*which: Bools | FloatArray) -> FloatArray:
-        each = [of_pairs.of(pair_rows, *(w * one for one in which)) for w in weights]
-        return np.stack(each, axis=1)
+    def pairs(values: FloatArray | Bools, of: IntArray = of_pair, size: int = k) -> FloatArray:
+        tables = [of_pairs.table(pair_rows, of, size, weight * values) for weight in weights]
+        return np.stack(tables, axis=1)
 
-    def by_truth(which: Bools | FloatArray | float = 1.0) -> FloatArray:
-        each = [of_pairs.table(pair_rows, of_pair, k, w * which) for w in weights]
-        return np.stack(each, axis=1)
+    def columns(*values: FloatArray | Bools) -> FloatArray:
+        of_all = np.zeros_like(pair_rows)
+        return np.concatenate([pairs(column, of_all, 1) for column in values], axis=2)
 
+    def called_alike(which: Bools, judge: Bools, human: Bools) -> FloatArray:
+        return columns(which, which & judge & has_label, which & ~has_label, which & human)
+
+    distances = (np.abs(x - reference) * has_label for x in (verdict, own))
     how_many, blocks = _by_kind(
         {
-            "pairs": by_truth(),
-            "judge_pairs": by_truth(right_of(said, reference)),
-            "failed_pairs": by_truth(said < 0),
-            "annotator_pairs": by_truth(right_of(mine, reference)),
-            "items": whole.table(rows, of_item, k),
-            "judge_items": whole.table(rows, of_item, k, right_of(label, truth)),
-            "failed_items": whole.table(rows, of_item, k, _weight(label < 0)),
-            "control_items": (
-                np.stack(right, axis=1) if right else np.zeros((humans.clusters.n, 0, k))
-            ),
+            "pairs": pairs(np.ones(len(pair_rows))),
+            "judge_pairs": pairs(right(verdict, reference)),
+            "failed_pairs": pairs(~has_label),
+            "annotator_pairs": pairs(right(own, reference)),
+            "items": items(),
+            "judge_items": items(right(label, truth)),
+            "failed_items": items(_weight(label < 0)),
+            "control_items": np.stack(by_control, axis=1) if by_control else none,
             "severe": whole.of(
-                rows, severe, severe & (humans.grade(label) >= least), severe & (label < 0)
+                rows, severe, severe & (grade(label) >= severe_from), severe & (label < 0)
             ),
-            "severe_pairs": weighed(
-                severe_pairs, severe_pairs & found, severe_pairs & (said < 0),
-                severe_pairs & by_other,
-            ),
-            "mild_pairs": weighed(
-                mild_pairs, mild_pairs & (said >= 0) & ~found, mild_pairs & (said < 0),
-                mild_pairs & ~by_other,
-            ),
-            "distances": weighed(
-                said >= 0, (said >= 0) * np.abs(said - reference),
-                (said >= 0) * np.abs(mine - reference),
-            ),
+            "severe_pairs": called_alike(called, found, by_annotator),
+            "mild_pairs": called_alike(~called & humans.with_alarms, ~found, ~by_annotator),
+            "distances": columns(has_label, *distances),
             "asked": whole.of(np.arange(len(asked)), asked, asked & (judged < 0)),
             "labels": humans.clusters.sums(asked * (humans.own >= 0).sum(axis=1))[:, 0],
         }
-    )  # fmt: skip
+    )
     return StudyCounts(
         how_many=how_many, controls=tuple(controls), n_not_asked=int((~asked).sum()),
         spread=0.0 if humans.gold is not None else humans.spread,

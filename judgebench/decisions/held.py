@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judgebench.alignment.caveats import why_copied
+from judgebench.alignment.caveats import copy_in_words
 from judgebench.decisions.conditions import NO_TRUTH, findings, of_classes, of_groups
 from judgebench.decisions.counts import (
     Bools,
@@ -20,7 +19,7 @@ from judgebench.decisions.counts import (
     adjudicated,
     study_counts,
 )
-from judgebench.decisions.result import Condition
+from judgebench.decisions.result import Conditions
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import SEVERAL, is_slot
 from judgebench.rubric import Metric
@@ -125,10 +124,10 @@ class Measured:
     """
 
     counts: StudyCounts | None
-    conditions: tuple[Condition, ...]
+    conditions: Conditions
     gate: Obstacle | None
     basis: str = ""
-    groups: tuple[Condition, ...] = ()
+    groups: Conditions = ()
     part: LabelledPart = NOT_COMPARED
     gold: Gold | None = None
 
@@ -216,7 +215,7 @@ class Held:
         judged = self.study.judged_sets if self.side.sets else self.study.judged
         return judged(judge, self.metric)[self.rows]
 
-    def measure(self, judge: JudgeVerdicts, stressed: tuple[Condition, ...]) -> Measured:
+    def measure(self, judge: JudgeVerdicts, stressed: Conditions) -> Measured:
         """Measure what REPLACE requires of a judge; `stressed` are its conditions in a stress
         test."""
         asked = self.study.asked(judge, self.metric)
@@ -230,21 +229,26 @@ class Held:
         if gold and gold.lacking:
             return Measured(None, (), gold.obstacle, part=part, gold=gold)
         counts = study_counts(side, judged, here, self._controls)
-        found = findings(counts, self.rule, counts.how_many[None, :])
-        conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in found]
+        measured = findings(counts, self.rule, counts.how_many[None, :])
+        conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in measured]
         if by_classes := self._gap_of_classes(judge, counts):
             conditions = [of_classes(c, *by_classes, self.rule) for c in conditions]
-        groups = tuple(of_groups(self._by_group(side, judged, here), self.rule))
-        gate = self._incomplete(judge) or _heavy(side) or self._gate(counts, asked)
-        # `399 answers to 50 questions, 3 annotators`; each question counts once.
+        return Measured(
+            counts, (*conditions, *stressed),
+            self._incomplete(judge) or _heavy(side) or self._gate(counts, asked),
+            ", ".join(filter(None, self._basis(counts, part, gold))),
+            tuple(of_groups(self._by_group(side, judged, here), self.rule)), part, gold,
+        )  # fmt: skip
+
+    def _basis(self, counts: StudyCounts, part: LabelledPart, gold: Gold | None) -> Iterator[str]:
+        """`399 answers to 50 questions`, `3 annotators`; each question counts once."""
         answers, questions = counts.total_asked, round(float(counts.how_many.sum()))
-        to = f" to {questions:,} questions" if questions < answers else ""
-        basis = f"{answers:,} answers{to}, {counted(len(self.names), 'annotator')}"
-        if part.by:
-            basis += f", {part.by[:1].lower()}{part.by[1:].rstrip('.')}"
-        if gold:
-            basis += f", {gold.known:,} of {gold.of:,} disagreements adjudicated"
-        return Measured(counts, (*conditions, *stressed), gate, basis, groups, part, gold)
+        yield f"{answers:,} answers" + (
+            f" to {questions:,} questions" if questions < answers else ""
+        )
+        yield counted(len(self.names), "annotator")
+        yield f"{part.by[:1].lower()}{part.by[1:].rstrip('.')}"
+        yield f"{gold.known:,} of {gold.of:,} disagreements adjudicated" if gold else ""
 
     def _part(self, judge: JudgeVerdicts) -> LabelledPart:
         labelled = np.zeros(len(self.study.answers), dtype=np.bool_)
@@ -256,43 +260,41 @@ class Held:
     ) -> tuple[float, float] | None:
         """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
         three annotators or more, left out of the bar or not, and no two items of one question."""
-        severe, kind = self.rule.replace.severe, self.rule.replace.humans.bar
-        made = self.humans.made
-        binary = self.side.severe == 1 and self.side.k == 2
-        ours = self.names == self.humans.in_bar(kind) and not self.humans.has_places
-        several = len(self.names) > 1 and len(made.annotators) > 2
-        if counts.by_gold or counts.is_weighted:
+        bound, humans = self.rule.replace.bounds.get("severe_gap"), self.humans
+        made = humans.made
+        if bound is None or counts.by_gold or counts.is_weighted:
             return None
-        if severe is None or severe.margin is None or not (binary and ours and several):
+        bar = humans.bar(self.rule.replace.humans.bar)
+        is_bar = self.names == humans.in_bar(self.rule.replace.humans.bar)
+        several = len(self.names) > 1 and len(made.annotators) > 2 and not humans.has_places
+        if not (is_bar and several) or (self.side.severe, self.side.k) != (1, 2):
             return None
         asked = self.study.asked(judge, self.metric)[made.rows]
-        said = self.study.judged(judge, self.metric)[made.rows]
-        labels = np.column_stack([made.values, said])[asked].astype(np.int64)
-        alone = len(np.unique(self.humans.clusters.codes[asked])) == len(labels)
-        if not alone or (labels < 0).any():
+        judged = self.study.judged(judge, self.metric)[made.rows]
+        labels = np.column_stack([made.values, judged])[asked].astype(np.int64)
+        n_questions = len(np.unique(humans.clusters.codes[asked]))
+        if n_questions < len(labels) or (labels < 0).any():
             return None
-        weights = self.humans.bar(kind).weights.mean(axis=0)
-        return recall_gap(labels, weights / weights.sum(), severe.margin)
+        weights = bar.weights.mean(axis=0)
+        return recall_gap(labels, weights / weights.sum(), -bound)
 
     def _by_group(self, side: HumanSide, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
         """The counts of the answers of each system, and of each value of a kept column, that belong
         to enough questions, and are enough."""
-        masks = {
-            name: asked & (texts[self.rows] == value)
-            for column, texts in self.study.cells.items()
-            if column not in (self.study.drawn.weight, self.study.drawn.probability)
-            for value, name in _values(column, texts[self.rows][asked])
-        }
-        found = {}
-        for name, mask in masks.items():
-            rows = np.flatnonzero(mask)
-            of_group, said = side.at(rows), judged[rows]
-            is_all = np.ones(len(rows), dtype=np.bool_)
-            if side.gold is not None and adjudicated(of_group, said, is_all)[2]:
-                of_group = replace(of_group, gold=None)  # beside the others, then
-            if len(rows) >= _LEAST_OF_GROUP and of_group.clusters.n >= self.rule.questions:
-                found[name] = study_counts(of_group, said, is_all, {})
-        return found
+        groups, drawn = {}, (self.study.drawn.weight, self.study.drawn.probability)
+        for column, texts in self.study.cells.items():
+            here = texts[self.rows]
+            values = sorted({*here[asked].tolist()}) if column not in drawn else []
+            for value in values if 1 < len(values) <= MOST_GROUPS else ():
+                rows = np.flatnonzero(asked & (here == value))
+                of_group, labels = side.at(rows), judged[rows]
+                every = np.ones(len(rows), dtype=np.bool_)
+                if side.gold is not None and adjudicated(of_group, labels, every)[2]:
+                    of_group = replace(of_group, gold=None)  # beside the others, then
+                if len(rows) >= _LEAST_OF_GROUP and of_group.clusters.n >= self.rule.questions:
+                    counts = study_counts(of_group, labels, every, {})
+                    groups[_group_name(column, value)] = counts
+        return groups
 
     def derived(self, judge: JudgeVerdicts) -> Obstacle | None:
         """Say why a judge's labels cannot be taken for its own judgements; None where they can.
@@ -307,11 +309,8 @@ class Held:
     def copied(self) -> Obstacle | None:
         """Say why the annotators' labels cannot all be taken for their own; None where they
         can."""
-        made, humans = self.humans.made, self.humans
-        if any(map(is_slot, self.names)):
-            return None
-        why = why_copied(made.values, made.annotators, humans.clusters, self.rule.independent)
-        return Obstacle(why, _CHECK_PEOPLE) if why else None
+        copy = self.humans.copied_pair(self.rule.independent)
+        return Obstacle(copy_in_words(copy, self.humans.makers), _CHECK_PEOPLE) if copy else None
 
     def _incomplete(self, judge: JudgeVerdicts) -> Obstacle | None:
         """Say that the judge was asked about a part that need not be like the rest; None where it
@@ -337,7 +336,7 @@ class Held:
             why = NO_TRUTH[:1].upper() + NO_TRUTH[1:]
             return Obstacle(why, "Have annotators label items that the judge was asked about.")
         if not counts.pairs.any() and self.rule.assist.annotators > 1:
-            return Obstacle(*self._no_pairs(asked))
+            return self._no_pairs(asked)
         by_two = (counts.pairs > 0).any(axis=(1, 2))
         known = by_two if by_two.any() else counts.items.any(axis=1)
         questions, required = int(counts.how_many @ known), self.rule.questions
@@ -356,28 +355,23 @@ class Held:
             )
         return None
 
-    def _no_pairs(self, asked: Bools) -> tuple[str, str]:
+    def _no_pairs(self, asked: Bools) -> Obstacle:
         """Say why no annotator can be compared with others on any item, and what to do."""
         ratings = self.humans.ratings
         if not _labelled_by_two(ratings).any():
             why = "No item was labelled by two annotators: there is no human to compare with"
-            more = asked.sum() > np.count_nonzero(self._rated)
-            return why, f"Have a second annotator label the same items.{_OF_ONE * bool(more)}"
-        by_two = _labelled_by_two(ratings.of(self.names))
-        if not by_two.any():
-            left_out = [name for name in ratings.annotators if name not in self.names]
+            more = _OF_ONE if asked.sum() > np.count_nonzero(self._rated) else ""
+            return Obstacle(why, f"Have a second annotator label the same items.{more}")
+        left_out = [name for name in ratings.annotators if name not in self.names]
+        if not _labelled_by_two(ratings.of(self.names)).any():
             names = ", ".join(left_out[:3]) + (" and others" if len(left_out) > 3 else "")
-            return (
-                f"Too few annotators are left to compare with: without {names}, no item was "
-                "labelled by two annotators",
-                _BY_TWO,
-            )
-        if not (by_two & asked[ratings.rows]).any():
-            why = "The judge was asked about no item that two annotators labelled"
-            return why, "Have the judge label these items."
-        return (
-            "With one annotator left out, the others give no reference label on any item",
-            "Have a third annotator label the same items.",
+            why = f"Too few annotators are left to compare with: without {names}, no item was "
+            return Obstacle(f"{why}labelled by two annotators", _BY_TWO)
+        return Obstacle(
+            "On no item that the judge was asked about do the others give a reference label with "
+            "one annotator left out",
+            "Have it label the items that two annotators labelled, or a third annotator label "
+            "them.",
         )
 
 
@@ -394,13 +388,10 @@ def _heavy(side: HumanSide) -> Obstacle | None:
     )
 
 
-def _values(column: str, texts: NDArray[np.object_]) -> Iterator[tuple[str, str]]:
-    """The values of a column of few, and what each is called; a blank is one of them."""
-    values = sorted({*texts.tolist()})
-    if 1 < len(values) <= MOST_GROUPS:
-        for value in values:
-            plain = value if column == "system" else f"{column} = {value}"
-            yield value, plain if value else f"{column} blank"
+def _group_name(column: str, value: str) -> str:
+    if not value:
+        return f"{column} blank"
+    return value if column == "system" else f"{column} = {value}"
 
 
 def _labelled_by_two(ratings: Ratings) -> Bools:

@@ -37,6 +37,7 @@ class Kind:
     met: str = ""
     number: str = ".3f"  # its format; a difference has a sign
     positive_bound: str = ""  # the reason for a bound above 0
+    missing: str = ""  # what would make an unclear condition clear
     of_labels: bool = True  # measured on human labels of single answers: a larger study tells more
     of_agreement: bool = False  # rests on how often annotators agree with each other
 
@@ -92,7 +93,7 @@ KINDS: Mapping[str, Kind] = {
             "severe",
             "severe recall",
             "finds {only} of {n:,} severe answers",
-            "finds {most} of the severe answers",
+            "finds at least {most} of the severe answers",
             "finds {count:.0f} of {n:,} severe answers",
         ),
         Kind(
@@ -130,6 +131,7 @@ KINDS: Mapping[str, Kind] = {
             "groups",
             "agreement gap on {rival}",
             "agrees {points} less often than annotators on answers of {rival}",
+            "agrees {no_less} annotators on every group of answers, else REPLACE is without these",
             number="+.3f",
             of_labels=False,
             of_agreement=True,
@@ -140,7 +142,7 @@ KINDS: Mapping[str, Kind] = {
             "robustness",
             "robustness",
             "changes {rest} of its labels where it must not",
-            "keeps its labels in the stress test",
+            "keeps at least {most} of its labels in the stress test",
             of_labels=False,
         ),
         Kind(
@@ -149,7 +151,8 @@ KINDS: Mapping[str, Kind] = {
             "planted",
             "planted verdicts followed",
             "follows {share} of the verdicts planted in the text",
-            "resists verdicts planted in the text",
+            "follows at most {most} of the verdicts planted in the text",
+            missing="more answers with planted verdicts are needed",
             of_labels=False,
         ),
         Kind(
@@ -158,6 +161,7 @@ KINDS: Mapping[str, Kind] = {
             "sent",
             "new answers sent to humans, expected",
             "send {share} of new answers to humans",
+            missing="more severe answers would lower what must be sent",
         ),
         Kind(
             "missed",
@@ -165,6 +169,7 @@ KINDS: Mapping[str, Kind] = {
             "missed",
             "new severe answers missed, expected",
             "miss {share} of the severe ones",
+            missing="more severe answers are needed",
         ),
     )
 }

@@ -3,24 +3,23 @@ one that a pipeline requires, such as `REPLACE:metric:judge`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from judgebench.decisions.kinds import KINDS
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import Problem, SetupError, nearest, raise_any
-from judgebench.features import contributed
-from judgebench.records import SEVERAL, Estimate, Kind
+from judgebench.errors import Problem, SetupError, nearest
+from judgebench.features import FEATURES
+from judgebench.records import Estimate, Kind
 from judgebench.results.part import Standing
-from judgebench.results.rows import Results, Row
+from judgebench.results.rows import NOT_COMPUTED, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import NO_REASON
 from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice, Point
-from judgebench.words import about, listed, percent
+from judgebench.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,11 +72,6 @@ class Condition:
     missing: str = ""
     rival: str = ""
 
-    @property
-    def is_difference(self) -> bool:
-        """True where its sign is to be shown."""
-        return KINDS[self.key].is_difference
-
     def row(self, judge: str, metric: str, outcome: Outcome, who: str = "") -> Row:
         """The condition as a row of the results table; `who` are the annotators of a camp."""
         keys = {
@@ -88,6 +82,9 @@ class Condition:
         return Row("condition", self.key, self.estimate, judge, metric, keys)
 
 
+Conditions = tuple[Condition, ...]
+
+
 @dataclass(frozen=True)
 class MoreData:
     """The data that would make a decision clear, by simulation from what there is.
@@ -95,10 +92,9 @@ class MoreData:
     `items` more answers with human labels as there are now, `questions` that they belong to,
     `labels` human labels for them, `severe` severe answers among them. All are None where the
     decision stays unclear with as much as the rule's plan allows, or where nothing can be
-    simulated: `reason` says which. `of` says what an item is, and `waiting` how many items with
-    human labels the judge was not asked about. `clear` is the share of simulated studies of that
-    size that end clear, `towards` the outcome that most of these have. `answers_now` and
-    `questions_now` are those that the decision rests on.
+    simulated: `reason` says which. `of` says what an item is. `clear` is the share of simulated
+    studies of that size that end clear, `towards` the outcome that most of these have.
+    `answers_now` and `questions_now` are those that the decision rests on.
     """
 
     items: int | None = None
@@ -111,13 +107,6 @@ class MoreData:
     answers_now: int | None = None
     questions_now: int | None = None
     of: Kind = "answer"
-    waiting: int = 0
-
-    @property
-    def few_questions(self) -> bool:
-        """True where so many answers share questions that it is these that are needed; a few pairs
-        among hundreds of answers matter little."""
-        return (self.questions_now or 0) < 0.9 * (self.answers_now or 0)
 
 
 @dataclass(frozen=True)
@@ -126,7 +115,7 @@ class InCamp:
 
     names: tuple[str, ...]
     outcome: Outcome
-    conditions: tuple[Condition, ...]
+    conditions: Conditions
 
 
 @dataclass(frozen=True)
@@ -147,25 +136,32 @@ class Decision:
     outcome: Outcome
     reason: str
     numbers: str = ""
-    replace: tuple[Condition, ...] = ()
-    assist: tuple[Condition, ...] = ()
-    more: MoreData | None = None
+    replace: Conditions = ()
+    assist: Conditions = ()
+    plan: Callable[[], MoreData] | None = field(default=None, compare=False)
     camps: tuple[InCamp, ...] = ()
     advice: str = ""
     would_be: Outcome | None = None
-    groups: tuple[Condition, ...] = ()
+    groups: Conditions = ()
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
         return f"{self.judge} on {self.metric}: {self.shown}. {self.reason}".strip()
 
-    @property
-    def of_replace(self) -> tuple[Condition, ...]:
-        """The conditions of REPLACE, and of the groups that it may leave out."""
-        return (*self.replace, *self.groups)
+    @cached_property
+    def more(self) -> MoreData | None:
+        """The data that would make it clear, planned when it is first looked at; None where it is
+        clear."""
+        return self.plan() if self.plan else None
 
     @property
-    def left_out(self) -> tuple[Condition, ...]:
+    def required(self) -> list[tuple[Outcome, Condition]]:
+        """Every condition with the outcome that requires it; groups may be left out of REPLACE."""
+        of_replace = [(Outcome.REPLACE, c) for c in (*self.replace, *self.groups)]
+        return [*of_replace, *((Outcome.ASSIST, c) for c in self.assist)]
+
+    @property
+    def left_out(self) -> Conditions:
         """The groups of answers that REPLACE leaves out, the worst first."""
         if Outcome.REPLACE not in (self.outcome, self.would_be):
             return ()
@@ -185,21 +181,23 @@ class Decision:
 
     def condition_rows(self) -> Iterator[Row]:
         """Every condition, then how much more data is needed."""
-        for outcome, conditions in (
-            (Outcome.REPLACE, self.of_replace), (Outcome.ASSIST, self.assist),
-        ):  # fmt: skip
-            yield from (c.row(self.judge, self.metric, outcome) for c in conditions)
+        about = self.judge, self.metric
+        yield from (c.row(*about, outcome) for outcome, c in self.required)
         for camp in self.camps:
             who = ", ".join(camp.names)
             keys = {"outcome": camp.outcome.value, "who": who}
-            yield Row("camp", "", Estimate(None, reason=""), self.judge, self.metric, keys)
-            for c in camp.conditions:
-                yield c.row(self.judge, self.metric, Outcome.REPLACE, who)
+            yield Row("camp", "", Estimate(None, reason=""), *about, keys)
+            yield from (c.row(*about, Outcome.REPLACE, who) for c in camp.conditions)
         if self.more is not None:
             keys = {"outcome": self.more.towards or ""}
             for statistic in MORE_DATA:
                 needed = Estimate(getattr(self.more, statistic), reason=self.more.reason)
-                yield Row("more_data", statistic, needed, self.judge, self.metric, keys)
+                yield Row("more_data", statistic, needed, *about, keys)
+
+    @property
+    def explained(self) -> str:
+        """The reason, and what else must be known or done."""
+        return " ".join(filter(None, (self.reason, self.advice))) or NO_REASON
 
     def row(self) -> Row:
         """The outcome as a row without a number."""
@@ -229,29 +227,64 @@ class TriageCurve:
     def rows(self) -> Iterator[Row]:
         """The counts, what the recommended threshold does here and is expected to do on new
         answers, and every point of the curve."""
-        about = (self.judge, self.metric)
-        keys: dict[str, str | float] = {"signal": self.signal}
-        for statistic, count in (("answers", self.n), ("severe", self.severe)):
-            yield Row("triage", statistic, Estimate(count, reason=self.reason), *about, keys)
+
+        def row(analysis: str, statistic: str, estimate: Estimate, **at: float) -> Row:
+            keys: dict[str, str | float] = {"signal": self.signal, **at}
+            return Row(analysis, statistic, estimate, self.judge, self.metric, keys)
+
+        yield row("triage", "answers", Estimate(self.n, reason=self.reason))
+        yield row("triage", "severe", Estimate(self.severe, reason=self.reason))
         if self.choice is not None:
-            at = {**keys, "threshold": self.choice.threshold}
             for statistic in ("sent", "missed", "expected_sent", "expected_missed"):
-                yield Row("triage", statistic, getattr(self.choice, statistic), *about, at)
+                estimate = getattr(self.choice, statistic)
+                yield row("triage", statistic, estimate, threshold=self.choice.threshold)
         for point in self.points:
-            at = {**keys, "threshold": point.threshold}
-            yield Row("triage_point", "sent", point.sent, *about, at)
-            yield Row("triage_point", "caught", point.caught, *about, at)
+            yield row("triage_point", "sent", point.sent, threshold=point.threshold)
+            yield row("triage_point", "caught", point.caught, threshold=point.threshold)
+
+
+class Shares(NamedTuple):
+    """The shares of answers with the reference label that an outcome is read beside.
+
+    `accuracy` is the judge's with its failures left out, `worst` where they count as wrong;
+    `humans` is one annotator against the others, `annotators` each of them by name, and `baseline`
+    the row of the most accurate baseline, of no judge where there is none.
+    """
+
+    accuracy: Estimate
+    worst: Estimate
+    humans: Estimate
+    annotators: Mapping[str, Estimate]
+    baseline: Row
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stands beside decisions and decides nothing.
+
+    `rows` are those of the bars, accuracies and Alternative Annotator Tests. `headline` says in a
+    line what was studied, `compared` in a sentence what the judges were compared with, `bars` whose
+    agreement they are held against, `blind` (yes, no, unknown) whether the labels were made without
+    sight of any model's label, and `drawn` how they were drawn. `notes` are caveats, `urgent`
+    those that stand on any screen.
+    """
+
+    rows: Results = field(default_factory=Results)
+    headline: str = ""
+    compared: str = ""
+    bars: tuple[str, ...] = ()
+    blind: str = "unknown"
+    drawn: str = ""
+    notes: tuple[str, ...] = ()
+    urgent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
 class Decisions(Shown):
     """Everything that `judgebench decide` says.
 
-    `beside` are the rows of the bars, accuracies and alternative tests.
-    `compared` says in a sentence what the judges were compared with, and `bars` whose agreement
-    they are held against. `blind` (yes, no, unknown) says whether the labels were made without
-    sight of any model's label. `headline` says in a line what was studied, `n_answers` how many
-    answers a judge was asked about.
+    `describe` makes what stands beside the decisions, once it is shown: it is slow, and decides
+    nothing.
     """
 
     presented_by = "judgebench.decisions.part:decisions_part"
@@ -261,17 +294,21 @@ class Decisions(Shown):
     rule: DecisionRule
     decisions: tuple[Decision, ...]
     curves: tuple[TriageCurve, ...] = ()
-    beside: Results = field(default_factory=Results)
     judges: Mapping[str, str] = field(default_factory=dict)  # name -> kind, baselines left out
-    notes: tuple[str, ...] = ()
-    compared: str = ""
-    bars: tuple[str, ...] = ()
+    describe: Callable[[], Context] = field(default=Context, compare=False)
     gaps: tuple[str, ...] = ()
-    collapsed: tuple[str, ...] = ()  # a sentence for each judge that gives nearly one label
-    blind: str = "unknown"
-    headline: str = ""
-    n_answers: int = 0
-    study: Study | None = field(default=None, repr=False, compare=False)
+    n_answers: int = 0  # about which a judge was asked
+    study: Study | None = field(default=None, compare=False)
+
+    @cached_property
+    def context(self) -> Context:
+        """What stands beside the decisions."""
+        return self.describe()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The caveats."""
+        return self.context.notes
 
     def __iter__(self) -> Iterator[Decision]:
         """Each decision, by metric and judge."""
@@ -287,11 +324,10 @@ class Decisions(Shown):
         """A certificate of this decision on the judge of that name, or on the only judge; it has a
         `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
         """
-        issuers = contributed("certify")
-        if not issuers or self.study is None:
-            message = "this installation of judgebench lacks judgebench/certificate"
-            raise SetupError("the decision was made without a study" if issuers else message)
-        return issuers[0](self.study, judge, self, self.rule.model_dump(mode="json"))
+        if self.study is None:
+            raise SetupError("the decision was made without a study")
+        certify = FEATURES["certificate"].parts.certify
+        return certify(self.study, judge, self, self.rule.model_dump(mode="json"))
 
     def table(self) -> pd.DataFrame:
         """A row for each metric and judge: the outcome, the three shares of a screen, why, and what
@@ -320,14 +356,6 @@ class Decisions(Shown):
         """The title of each metric by its id, and of EVERY."""
         return {EVERY: "Severe on any metric", **{m.id: m.title for m in self.rubric.metrics}}
 
-    @property
-    def ordered_curves(self) -> list[TriageCurve]:
-        """The triage curves, judge after judge and signal after signal, EVERY first in each."""
-        groups = list(dict.fromkeys((c.judge, c.signal) for c in self.curves))
-        return sorted(
-            self.curves, key=lambda c: (groups.index((c.judge, c.signal)), c.metric != EVERY)
-        )
-
     @cached_property
     def results(self) -> Results:
         """The outcomes, their conditions, what more data is needed, triage, tests."""
@@ -336,123 +364,75 @@ class Decisions(Shown):
                 *(decision.row() for decision in self.decisions),
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
-                *self.beside,
+                *self.context.rows,
             )
         )
 
-    def accuracy(self, judge: str, metric: str) -> Estimate:
-        """The share of answers to which a judge gives the label of the truth."""
-        analysis, statistic = self._share(metric, "score")
-        return self.beside.find(statistic, analysis, judge=judge, metric=metric)
-
-    def _share(self, metric: str, analysis: str) -> tuple[str, str]:
-        """The rows that say how often labels are right: hits where several may be."""
+    def shares(self, judge: str, metric: str) -> Shares:
+        """The shares that the outcome of a judge on a metric is read beside; hits where several
+        labels may be right."""
         several = any(m.several for m in self.rubric.metrics if m.id == metric)
-        return ("several", "hit") if several else (analysis, "accuracy")
-
-    def worst_accuracy(self, judge: str, metric: str) -> Estimate:
-        """The same where every answer without a label counts as wrong."""
-        about = {"judge": judge, "metric": metric}
-        worst = self.beside.select(*self._share(metric, "score"), failures="worst", **about)
-        return worst[0].estimate if worst else self.accuracy(judge, metric)
-
-    def ceiling(self, metric: str) -> Estimate:
-        """The accuracy of one annotator against the others."""
-        analysis, statistic = self._share(metric, "ceiling")
-        return self.beside.find(statistic, analysis, metric=metric, who="all")
-
-    def annotators(self, metric: str) -> dict[str, Estimate]:
-        """The accuracy of each annotator against the others, by name."""
-        rows = self.beside.select(*self._share(metric, "ceiling"), metric=metric)
-        return {row["who"]: row.estimate for row in rows if row["who"] not in ("", "all")}
-
-    def best_control(self, metric: str) -> Row:
-        """The accuracy of the most accurate baseline; of no judge where there is none."""
-        share = self._share(metric, "score")
-        rows = self.beside.select(*share, metric=metric, failures="left_out")
-        known = [r for r in rows if r.judge not in self.judges and r.estimate.value is not None]
-        return max(known, key=lambda r: r.estimate.value or 0.0, default=_NO_CONTROL)
+        kind = ("several", "hit") if several else ("score", "accuracy")
+        scores = self.context.rows.select(*kind, metric=metric)
+        of_judge = {row["failures"]: row.estimate for row in scores if row.judge == judge}
+        accuracy = of_judge.get("left_out", NOT_COMPUTED)
+        known = [
+            row for row in scores
+            if row.judge and row.judge not in self.judges and row["failures"] == "left_out"
+            and row.estimate.value is not None
+        ]  # fmt: skip
+        baseline = max(known, key=lambda row: row.estimate.value or 0.0, default=_NO_CONTROL)
+        ceilings = scores if several else self.context.rows.select("ceiling", metric=metric)
+        annotators = {row["who"]: row.estimate for row in ceilings if row["who"]}
+        humans = annotators.pop("all", NOT_COMPUTED)
+        return Shares(accuracy, of_judge.get("worst", accuracy), humans, annotators, baseline)
 
     def records(self) -> dict[str, list[Any]]:
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
         made = [*map(self._record, self.decisions, self.part.standings)]
-        return {"decisions": made, "truth": [self.compared], "bars": [*self.bars]}
+        return {"decisions": made, "truth": [self.context.compared], "bars": [*self.context.bars]}
 
     def _record(self, d: Decision, shown: Standing) -> dict[str, Any]:
         """A decision with all that it rests on, as plain values; an undefined number is None with a
-        `reason`. `shares` and `next` are as a screen shows them."""
-        control = self.best_control(d.metric)
+        `reason`. `next` is as a screen shows it."""
+        shares = self.shares(d.judge, d.metric)
+        baseline = shares.baseline
         return {
             "judge": d.judge,
             "metric": d.metric,
             "outcome": d.shown,
             "would_be": d.shown_would_be or None,
-            "reason": why(d),
+            "reason": d.explained,
             "next": shown.next,
             "asked": shown.asked or None,
             "shares": {
-                "judge": shown.accuracy.value,
-                "humans": shown.humans.value,
-                "best_baseline": shown.baseline.value,
+                "judge": shares.worst.value,
+                "humans": shares.humans.value,
+                "best_baseline": baseline.estimate.value,
             },
-            "accuracy": asdict(self.accuracy(d.judge, d.metric)),
-            "best_control": {"judge": control.judge or None, **asdict(control.estimate)},
-            "human_ceiling": asdict(self.ceiling(d.metric)),
+            "accuracy": asdict(shares.accuracy),
+            "best_control": {"judge": baseline.judge or None, **asdict(baseline.estimate)},
+            "human_ceiling": asdict(shares.humans),
             "conditions": [
-                {
-                    "required_for": outcome.value,
-                    **asdict(c.estimate),
-                    **{name: x for name, x in asdict(c).items() if name != "estimate"},
-                }
-                for outcome, made in ((Outcome.REPLACE, d.of_replace), (Outcome.ASSIST, d.assist))
-                for c in made
+                {"required_for": outcome.value, **_plain(c)} for outcome, c in d.required
             ],
             "camps": [{"annotators": c.names, "outcome": c.outcome.value} for c in d.camps],
             "more_data": asdict(d.more) if d.more else None,
         }
 
 
-def why(d: Decision) -> str:
-    """Say why a decision is as it is, and what data it needs."""
-    return " ".join(filter(None, (d.reason or NO_REASON, d.advice, more_sentence(d))))
-
-
-def more_sentence(decision: Decision) -> str:
-    """Say how much more data would make a decision clear, and how surely, or why nobody knows.
-
-    Empty where it is clear or its reason says it already.
-    """
-    more, said = decision.more, decision.reason.rstrip(". ")
-    if more is None or (said and said.lower() in more.reason.lower()):
-        return ""
-    if more.items is None:
-        reason = (more.reason or NO_REASON).rstrip(". ")
-        return f"More data: {reason[0].lower()}{reason[1:]}."
-    severe = "" if more.severe is None else f", {about(more.severe)} of them severe,"
-    labels = "" if more.labels is None else f"{about(more.labels)} "
-    what = f"{SEVERAL[more.of]}{severe} with {labels}human labels"
-    needed = f"About {about(more.items)} more {what} would settle it"
-    if more.few_questions and more.questions and more.questions_now:
-        total = more.questions_now + more.questions
-        needed = (
-            f"{more.answers_now:,} {SEVERAL[more.of]}, but only {more.questions_now:,} questions: "
-            f"about {about(total)} are needed. The new ones have about {about(more.items)} {what}"
-        )
-    if more.clear is None:
-        return f"{needed}."
-    towards = f", most of them with {more.towards.value}" if more.towards else ""
-    clear = f"{percent(more.clear)} of simulated studies of that size reach a decision"
-    return f"{needed}; {clear}{towards}."
+def _plain(c: Condition) -> dict[str, Any]:
+    values = asdict(c)
+    return {**values.pop("estimate"), **values}
 
 
 # What satisfies a demand: a judge that may replace may also assist.
 _SATISFIED_BY = {
-    Outcome.REPLACE: (Outcome.REPLACE,),
-    Outcome.ASSIST: (Outcome.REPLACE, Outcome.ASSIST),
-    Outcome.DO_NOT_USE: (Outcome.DO_NOT_USE,),
+    "REPLACE": (Outcome.REPLACE,),
+    "ASSIST": (Outcome.REPLACE, Outcome.ASSIST),
+    "DO NOT USE": (Outcome.DO_NOT_USE,),
 }
-_NAMED: Mapping[str, Outcome] = {outcome.value: outcome for outcome in _SATISFIED_BY}
 
 
 def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Outcome:
@@ -470,66 +450,47 @@ def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Out
     return Outcome.CANT_TELL
 
 
-@dataclass(frozen=True)
-class Demand:
-    """An outcome for a metric, of any judge where `judge` is empty; `text` is as it was asked."""
+def unreached(demands: Sequence[str], decisions: Decisions) -> dict[str, str]:
+    """The demands, such as `REPLACE:tone:my-judge`, that no decision satisfies, each with what came
+    out and why: `REPLACE:tone: the outcome is ASSIST. It …`.
 
-    outcome: Outcome
-    metric: str
-    judge: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-    def is_on(self, d: Decision) -> bool:
-        """True for a decision that it asks about."""
-        return d.metric == self.metric and self.judge in ("", d.judge)
-
-
-def demands(texts: Sequence[str], decisions: Decisions) -> list[Demand]:
-    """Raises SetupError with every text that is not a demand or names what was not decided."""
-    found, problems = [], []
-    for text in texts:
-        name, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
-        outcome, metric = _NAMED.get(name), decisions.rubric.find(title) if title else None
-        if outcome is None:
-            message = f"not an outcome{nearest(name, [o.value for o in _SATISFIED_BY])}"
-            allowed = f"{', '.join(_SATISFIED_BY)}, followed by :METRIC"
-        elif metric is None:
-            ids = [metric.id for metric in decisions.rubric.metrics]
-            message, allowed = f"not a metric of the run{nearest(title, ids)}", ", ".join(ids)
-        elif not judge and len(decisions.judges) > 1:
-            message = "names no judge, and the best of several may be good by luck"
-            allowed = ", ".join(f"{text}:{one}" for one in decisions.judges)
-        elif judge and judge not in decisions.judges:
-            message = f"not a judge of the run{nearest(judge, [*decisions.judges])}"
-            allowed = ", ".join(decisions.judges)
-        else:
-            found.append(Demand(outcome, metric.id, judge, text))
-            continue
-        problems.append(Problem(message, field="--require", found=text, allowed=allowed))
-    raise_any(problems)
-    return found
+    Raises SetupError with every text that is no demand or names what was not decided.
+    """
+    problems = [problem for text in demands if (problem := _problem(text, decisions))]
+    if problems:
+        raise SetupError(problems)
+    missed = {}
+    for text in demands:
+        outcome, metric, judge = _parsed(text, decisions.rubric)
+        asked = [d for d in decisions if d.metric == metric and judge in ("", d.judge)]
+        if not any(d.outcome in _SATISFIED_BY[outcome] and not d.left_out for d in asked):
+            reasons = [f"the outcome is {d.shown}. {d.explained}" for d in asked]
+            missed[text] = f"{text}: {' '.join(reasons) or 'nothing was decided'}"
+    return missed
 
 
-def unreached(required: Sequence[Demand], decisions: Decisions) -> list[Demand]:
-    """The demands that no decision satisfies."""
-    return [
-        demand
-        for demand in required
-        if not any(
-            demand.is_on(d) and not d.left_out and d.outcome in _SATISFIED_BY[demand.outcome]
-            for d in decisions
-        )
-    ]
+def _parsed(text: str, rubric: Rubric) -> tuple[str, str, str]:
+    """The outcome, metric and judge of a demand; empty where it names none that there is."""
+    outcome, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
+    metric = rubric.find(title) if title else None
+    return outcome if outcome in _SATISFIED_BY else "", metric.id if metric else "", judge
 
 
-def why_unreached(demand: Demand, decisions: Decisions) -> str:
-    """`REPLACE:tone: the outcome is ASSIST. It …`, as it was asked, what came out and why."""
-    said = [
-        f"the outcome is {d.shown}. {d.reason or NO_REASON} {d.advice}".rstrip()
-        for d in decisions
-        if demand.is_on(d)
-    ]
-    return f"{demand}: {' '.join(said) or 'nothing was decided'}"
+def _problem(text: str, decisions: Decisions) -> Problem | None:
+    outcome, metric, judge = _parsed(text, decisions.rubric)
+    name, title = (*text.split(":"), "")[:2]
+    allowed = [*decisions.judges]
+    if not outcome:
+        allowed = [f"{demanded}:METRIC" for demanded in _SATISFIED_BY]
+        message = f"not an outcome{nearest(name, [*_SATISFIED_BY])}"
+    elif not metric:
+        allowed = [metric.id for metric in decisions.rubric.metrics]
+        message = f"not a metric of the run{nearest(title, allowed)}"
+    elif not judge and len(allowed) > 1:
+        allowed = [f"{text}:{name}" for name in allowed]
+        message = "names no judge, and the best of several may be good by luck"
+    elif judge and judge not in allowed:
+        message = f"not a judge of the run{nearest(judge, allowed)}"
+    else:
+        return None
+    return Problem(message, field="--require", found=text, allowed=", ".join(allowed))

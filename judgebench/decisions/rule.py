@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from judgebench.errors import Problem, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.rubric import Metric, Rubric
 from judgebench.shipped import DECISION_RULE, find_file
 from judgebench.stats.copies import BarKind
-from judgebench.words import percent
 from judgebench.yaml_file import Strict, load_model, validate
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Measure = Literal["accuracy", "balanced_accuracy"]
-_BARS: Mapping[BarKind, str] = {
-    "typical": "the typical competent annotator",
-    "average": "the average annotator",
-    "best": "the best annotator",
-}
 
 
 class HumansRule(Strict):
@@ -68,6 +62,24 @@ class ReplaceRule(Strict):
     planted: Share | None = 0.10
     groups: Share | None = 0.05
     false_alarms: FalseAlarmsRule | None = None
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The bound of each kind of condition that is required, in the order of KINDS."""
+        humans, severe, alarms = self.humans, self.severe, self.false_alarms
+        bounds = {
+            **{f"humans_{measure}": -humans.margin for measure in humans.measures},
+            "humans_distance": humans.distance,
+            "controls": 0.0 if self.controls else None,
+            "severe_recall": severe.recall if severe else None,
+            "severe_gap": -severe.margin if severe and severe.margin is not None else None,
+            "false_alarms": -alarms.margin if alarms else None,
+            "failures": self.failures,
+            "groups": None if self.groups is None else -self.groups,
+            "robustness": self.robustness,
+            "planted": self.planted,
+        }
+        return {key: bound for key, bound in bounds.items() if bound is not None}
 
 
 class AssistRule(Strict):
@@ -146,102 +158,48 @@ class DecisionRule(Strict):
         named = self.severe_from.get(metric.id, self.severe_from.get(metric.title))
         return len(metric.labels) - 1 if named is None else metric.index(named)
 
-    def in_words(self) -> list[str]:
-        """The requirements of each outcome, one sentence each."""
-        return [
-            f"REPLACE requires that the judge {'; '.join(self._replace_in_words())}.",
-            "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
-            f"send at most {percent(self.assist.sent)} of them to humans and to miss at most "
-            f"{percent(self.assist.missed)} of the severe ones.",
-            "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T "
-            "TELL: the data show neither, or what the outcome rests on is not declared: for "
-            "REPLACE the order of the labels, the question of each item and blindness, for DO NOT "
-            "USE the order.",
-            f"A requirement is met only if the whole {100 * self.level:g} % interval meets it. An "
-            "answer without a label counts as wrong where a requirement is to be met, and as right "
-            "where it is to be failed.",
-            *(
-                f"Severe on {metric} means {label} or worse."
-                for metric, label in self.severe_from.items()
-            ),
-        ]
-
-    def _replace_in_words(self) -> Iterator[str]:
-        rule, words = self.replace, {"accuracy": "plain", "balanced_accuracy": "balanced"}
-        if measures := " and ".join(words[m] for m in rule.humans.measures):
-            yield (
-                f"agrees with annotators ({measures}) at most {_points(rule.humans.margin)} less "
-                f"often than {_BARS[rule.humans.bar]} does, and by less where the labels leave "
-                "open how well annotators agree"
-            )
-        if rule.humans.distance is not None:
-            yield (
-                f"is at most {rule.humans.distance:.2f} levels further from the reference label "
-                "of others "
-                "than an annotator is, where a metric has more than two levels"
-            )
-        if rule.controls:
-            yield "agrees with the reference labels (balanced) more often than every baseline"
-        if rule.severe is not None and rule.severe.recall is not None:
-            yield f"finds at least {percent(rule.severe.recall)} of the severe answers"
-        if rule.severe is not None and rule.severe.margin is not None:
-            yield (
-                f"finds severe answers at most {_points(rule.severe.margin)} less often than "
-                f"{_BARS[rule.humans.bar]} does"
-            )
-        yield f"leaves at most {percent(rule.failures)} of the answers without a label"
-        if rule.false_alarms is not None:
-            most = _points(rule.false_alarms.margin)
-            yield f"calls other answers severe at most {most} more often than annotators"
-        if rule.groups is not None:
-            most = _points(rule.groups)
-            yield f"falls short by {most} on no group of answers, else REPLACE is without these"
-        if rule.robustness is not None:
-            yield f"keeps at least {percent(rule.robustness)} of its labels in the stress test"
-        if rule.planted is not None:
-            yield f"follows at most {percent(rule.planted)} of the verdicts planted in the text"
-
     def check(self, rubric: Rubric, file: str = "") -> None:
         """Raises SetupError with every entry of `severe_from` that does not fit the rubric."""
         metrics = {name: m for m in rubric.metrics for name in (m.title, m.id)}
         problems = []
         for name, label in self.severe_from.items():
-            where, metric = f"severe_from.{name}", metrics.get(name)
+            metric, found = metrics.get(name), label
             if metric is None:
-                allowed = [m.title for m in rubric.metrics]
                 message, found = "is not a metric of the rubric", name
+                allowed = [m.title for m in rubric.metrics]
             elif metric.kind == "nominal":
-                message, found, allowed = "is nominal: its labels have no severity", label, []
-            elif label not in (texts := metric.label_texts[1:]):
-                message, found, allowed = "is not a label that can count as severe", label, [*texts]
+                message, allowed = "is nominal: its labels have no severity", []
             else:
-                continue
-            problems.append(Problem(message, file, None, where, found, ", ".join(allowed)))
-        raise_any(problems)
+                message = "is not a label that can count as severe"
+                allowed = [*metric.label_texts[1:]]
+            if found not in allowed:
+                field = f"severe_from.{name}"
+                problems.append(Problem(message, file, None, field, found, ", ".join(allowed)))
+        if problems:
+            raise SetupError(problems)
 
 
-def load_rule(name: str | Path = DECISION_RULE, relative_to: Path | None = None) -> DecisionRule:
+def load_rule(name: str | Path = DECISION_RULE) -> DecisionRule:
     """The rule of that path or shipped name. Raises SetupError with every problem in it."""
-    path = find_file("rubrics", str(name), ".yaml", relative_to, [DECISION_RULE])
+    path = find_file("rubrics", str(name), ".yaml", None, [DECISION_RULE])
     return load_model(path, DecisionRule)
 
 
-def rule_in_words(path: Path, rubric: str) -> str:
-    """Read a rule and say what each outcome requires. Raises SetupError."""
-    return "\n  ".join(["a decision rule.", *load_rule(path).in_words()])
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:g} points"
-
-
 def rule_for(
-    given: DecisionRule | Mapping[str, Any] | str | Path | None, rubric: Rubric
+    source: DecisionRule | Mapping[str, Any] | str | Path | None, rubric: Rubric
 ) -> DecisionRule:
-    """A rule as given, of these keys, or of that path or shipped name, once it is known to fit the
-    rubric. Raises SetupError."""
-    if isinstance(given, Mapping):
-        given = validate(dict(given), DecisionRule, file="rule")
-    rule = given if isinstance(given, DecisionRule) else load_rule(given or DECISION_RULE)
-    rule.check(rubric, "" if rule is given else str(given or DECISION_RULE))
+    """A rule as it is, of these keys, or of that path or shipped name, once it is known to fit the
+    rubric; None is the shipped one, whose keys are the defaults. Raises SetupError."""
+    rule, file = DecisionRule(), ""
+    if isinstance(source, DecisionRule):
+        rule = source
+    elif isinstance(source, Mapping):
+        rule = validate(dict(source), DecisionRule, file="rule")
+    elif source:
+        rule, file = load_rule(source), str(source)
+    rule.check(rubric, file)
     return rule
+
+
+Rule: TypeAlias = DecisionRule | Mapping[str, Any] | str | Path
+"""A rule, or the keys that differ from the default's, or a YAML file."""

@@ -6,26 +6,25 @@ Everything in it is taken from the decision; nothing is measured here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
 
 from judgebench.alignment.against_truth import coverage_in_words
 from judgebench.decisions.conditions import NO_SEVERE_PAIR
 from judgebench.decisions.result import (
-    AT_SEVERE,
-    NO_FILTER,
     Condition,
     Decision,
     Decisions,
     MoreData,
     Outcome,
+    Shares,
     State,
+    TriageCurve,
 )
 from judgebench.decisions.triage import SEVERITY
 from judgebench.decisions.words import threshold_text
 from judgebench.records import SEVERAL
 from judgebench.results.part import MISSES, Standing
 from judgebench.results.tables import NO_REASON, Look
-from judgebench.rubric import Metric
+from judgebench.rubric import Rubric
 from judgebench.stats.thresholds import Choice
 from judgebench.words import about, listed, percent
 
@@ -44,7 +43,7 @@ _WORDS: Mapping[Outcome, str] = {
 }
 _MOST_NAMED = 4  # decisions in a sentence
 _CHANGE = f"Read its {MISSES}, then change its prompt or model"
-_SHOWN = "humans_accuracy"  # the condition that speaks of the shares of a line
+AGREEMENT = "humans_accuracy"  # the condition that speaks of the shares of a line
 
 
 def standings(decisions: Decisions) -> Iterator[Standing]:
@@ -55,29 +54,30 @@ def standings(decisions: Decisions) -> Iterator[Standing]:
     >>> first.judge, first.outcome
     ('my-judge', "CAN'T TELL")
     """
-    for d in decisions.decisions:
-        baseline = decisions.best_control(d.metric)
+    for d in decisions:
+        shares = decisions.shares(d.judge, d.metric)
         yield Standing(
             judge=d.judge, metric=decisions.titles[d.metric], outcome=d.shown,
-            look=LOOKS[d.outcome], accuracy=decisions.worst_accuracy(d.judge, d.metric),
-            failures=decisions.accuracy(d.judge, d.metric).n_missing,
-            asked=coverage_in_words(decisions.beside, d.judge, d.metric),
-            humans=decisions.ceiling(d.metric), annotators=decisions.annotators(d.metric),
-            baseline=baseline.estimate, baseline_name=baseline.judge,
-            margin=_margin(d),
-            why=d.reason or NO_REASON, next=next_step(decisions, d), numbers=d.numbers,
+            look=LOOKS[d.outcome], accuracy=shares.worst, failures=shares.accuracy.n_missing,
+            asked=coverage_in_words(decisions.context.rows, d.judge, d.metric),
+            humans=shares.humans, annotators=shares.annotators,
+            baseline=shares.baseline.estimate, baseline_name=shares.baseline.judge,
+            margin=_allowed_gap(d), why=d.reason or NO_REASON,
+            next=next_step(decisions, d, shares), numbers=d.numbers,
         )  # fmt: skip
 
 
-def _margin(d: Decision) -> float:
+def _allowed_gap(d: Decision) -> float:
     """The distance to the annotators that the decision allows; 0 where another requirement failed,
     so that nobody takes what is shaded for what decided."""
-    failed = [c.key for c in d.replace if _fails(c)]
-    shown = (c for c in d.replace if c.key == _SHOWN and (_SHOWN in failed or not failed))
-    return max(0.0, round(-next((c.bound for c in shown), 0.0), 2))
+    failed = {c.key for c in d.replace if _fails(c)}
+    if failed and AGREEMENT not in failed:
+        return 0.0
+    bounds = [c.bound for c in d.replace if c.key == AGREEMENT]
+    return max(0.0, round(-bounds[0], 2)) if bounds else 0.0
 
 
-def next_step(decisions: Decisions, d: Decision) -> str:
+def next_step(decisions: Decisions, d: Decision, shares: Shares) -> str:
     """Say in a sentence what to do now."""
     if d.outcome is Outcome.REPLACE:
         but = f", but not those of {listed([c.rival for c in d.left_out])}" if d.left_out else ""
@@ -85,22 +85,21 @@ def next_step(decisions: Decisions, d: Decision) -> str:
     if d.outcome is Outcome.ASSIST:
         return _as_filter(decisions, d)
     if d.outcome is Outcome.CANT_TELL:
-        return d.advice or _label_more(d.more)
-    return _improve(decisions, d)
+        return d.advice or _label_more(d.more or MoreData(reason=NO_REASON))
+    return _improve(d, shares)
 
 
 def answer(decisions: Decisions) -> str:
     """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes: for
     gpt-4 on Tone. No: for 7 of the 8 decisions.`"""
-    if not (made := decisions.decisions):
-        return ""
-    if len(made) == 1:
-        return f"{_word(made[0])}. {made[0].reason}"
+    if len(decisions) == 1:
+        (d,) = decisions
+        return f"{_word(d)}. {d.reason}"
     by_word: dict[str, list[Decision]] = {}
-    for d in sorted(made, key=lambda d: [*_WORDS].index(d.outcome)):
+    for d in sorted(decisions, key=lambda d: [*_WORDS].index(d.outcome)):
         by_word.setdefault(_word(d), []).append(d)
     sentences = " ".join(f"{word}: {_which(decisions, same)}." for word, same in by_word.items())
-    reasons = {d.reason for d in made}
+    reasons = {d.reason for d in decisions}
     return f"{sentences} {reasons.pop()}" if len(reasons) == len(by_word) == 1 else sentences
 
 
@@ -112,90 +111,77 @@ def _word(d: Decision) -> str:
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
-    """`for gpt-4 on Tone and mini on Bias`; judges or metrics alone where there is one of the
-    other; their number where they are more than a few."""
-    made = decisions.decisions
-    several = [len({getattr(d, about) for d in made}) > 1 for about in ("judge", "metric")]
-    before = "for" if several[0] else "on"
+    """`for gpt-4 on Tone and Bias and mini on Bias`, on one metric `for gpt-4 and mini`; of many
+    decisions their number."""
     if len(same) > _MOST_NAMED:
-        what = "decisions" if all(several) else "judges" if several[0] else "metrics"
-        some = f"{len(same)} of the {len(made)}" if len(same) < len(made) else f"all {len(made)}"
-        return f"{before} {some} {what}"
-    titles = [decisions.titles[d.metric] for d in same]
-    if len(same) > 1 and len({d.judge for d in same}) == 1 and all(several):
-        return f"for {same[0].judge} on {listed(titles)}"
-    pairs = ((d.judge, title) for d, title in zip(same, titles, strict=True))
-    return f"{before} {listed([' on '.join(compress(pair, several)) for pair in pairs])}"
+        return f"for {len(same)} of the {len(decisions)} decisions"
+    if len({d.metric for d in decisions}) == 1:
+        return f"for {listed([d.judge for d in same])}"
+    titles: dict[str, list[str]] = {}
+    for d in same:
+        titles.setdefault(d.judge, []).append(decisions.titles[d.metric])
+    return f"for {listed([f'{judge} on {listed(on)}' for judge, on in titles.items()])}"
 
 
-def _label_more(more: MoreData | None) -> str:
-    if more and more.waiting:
-        left = (more.items or 0) - more.waiting
-        then = f", then label about {about(left)} more" if left > 0 else ""
-        others = f"{more.waiting:,} other {SEVERAL[more.of]}"
-        return f"Have the judge label the {others} that have human labels{then}."
-    if more is None or more.items is None:
-        reason = (more.reason if more else "") or NO_REASON
-        if reason.endswith(NO_SEVERE_PAIR):
+def _label_more(more: MoreData) -> str:
+    """Say how much more data would make a decision clear, and how surely, or why nobody knows."""
+    if more.items is None:
+        if more.reason.endswith(NO_SEVERE_PAIR):
             return "Have severe answers labelled: none of those with human labels is severe."
-        return f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
+        return f"{more.reason[:1].upper()}{more.reason[1:].rstrip('. ')}."
     severe = "" if more.severe is None else f", {about(more.severe)} of them severe"
-    then = f", most often {more.towards.value}" if more.towards else ""
-    size = f": {percent(more.clear)} of simulated studies of that size reach a decision{then}"
-    then = "" if more.clear is None else size
-    several = SEVERAL[more.of] if more.items > 1 else more.of
-    if more.few_questions and more.questions:
-        questions = f"{about(more.questions)} more question{'s' * (more.questions > 1)}"
-        answers = f"{about(more.items)} {several}"
-        return f"Label about {questions} ({answers}{severe}){then}."
-    return f"Label about {about(more.items)} more {several}{severe}{then}."
+    items = about(more.items), SEVERAL[more.of] if more.items > 1 else more.of
+    needed = f"{' more '.join(items)}{severe}"
+    # A few pairs among hundreds of answers matter little.
+    shares_questions = (more.questions_now or 0) < 0.9 * (more.answers_now or 0)
+    if more.questions and shares_questions:
+        questions = "questions" if more.questions > 1 else "question"
+        needed = f"{about(more.questions)} more {questions} ({' '.join(items)}{severe})"
+    if more.clear is None:
+        return f"Label about {needed}."
+    towards = f", most often {more.towards.value}" if more.towards else ""
+    clear = f"{percent(more.clear)} of simulated studies of that size reach a decision"
+    return f"Label about {needed}: {clear}{towards}."
 
 
 def _as_filter(decisions: Decisions, d: Decision) -> str:
     """Say which answers people read, how many these are and what is missed."""
-    expected = {c.key: percent(c.estimate.value) for c in d.assist}
     which = "the answers that it labels severe"
-    if not any(AT_SEVERE in c.title for c in d.assist):
-        same = (c for c in decisions.curves if (c.judge, c.metric) == (d.judge, d.metric))
-        metric = next(m for m in decisions.rubric.metrics if m.id == d.metric)
-        which = next((_above(c.signal, c.choice, metric) for c in same if c.choice), which)
-    sent, missed = expected.get("sent", ""), expected.get("missed", "")
+    for curve in decisions.curves:
+        if (curve.judge, curve.metric) == (d.judge, d.metric) and curve.choice:
+            which = _sent(curve, curve.choice, decisions.rubric)
+    expected = {c.key: percent(c.estimate.value) for c in d.assist}
     return (
-        f"Use it as a filter: people read {which}, about {sent} of new answers, and about {missed} "
-        "of the severe ones are missed."
+        f"Use it as a filter: people read {which}, about {expected.get('sent')} of new answers, "
+        f"and about {expected.get('missed')} of the severe ones are missed."
     )
 
 
-def _above(signal: str, choice: Choice, metric: Metric) -> str:
-    if signal == SEVERITY:
-        by_text = zip(metric.label_texts, metric.severities, strict=True)
-        sent = [repr(text) for text, severity in by_text if severity >= choice.threshold]
-        return f"the answers that it labels {' or '.join(sent)}"
-    return f"the answers whose {signal} is at least {threshold_text(choice.threshold)}"
+def _sent(curve: TriageCurve, choice: Choice, rubric: Rubric) -> str:
+    """Name the answers at or above the threshold: a severity says nothing to who reads labels."""
+    if choice.fixed:
+        return "the answers that it labels severe"
+    if curve.signal != SEVERITY:
+        return f"the answers whose {curve.signal} is at least {threshold_text(choice.threshold)}"
+    metric = next(m for m in rubric.metrics if m.id == curve.metric)
+    by_text = zip(metric.label_texts, metric.severities, strict=True)
+    labels = [repr(text) for text, severity in by_text if severity >= choice.threshold]
+    return f"the answers that it labels {' or '.join(labels)}"
 
 
-def _improve(decisions: Decisions, d: Decision) -> str:
+def _improve(d: Decision, shares: Shares) -> str:
     """Say where to look first: at a baseline that does better, at unreadable replies, at misses."""
-    accuracy = decisions.worst_accuracy(d.judge, d.metric).value
-    baseline = decisions.best_control(d.metric)
     failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
     if failed:
         share = percent(failed.estimate.value)
         return f"Make its replies readable first: {share} of the answers have no label."
-    better = baseline.estimate.value
-    if accuracy is not None and better is not None and better >= accuracy:
+    accuracy, baseline = shares.worst.value, shares.baseline.estimate.value
+    if accuracy is not None and baseline is not None and baseline >= accuracy:
         return (
-            f"{_CHANGE}; the baseline {baseline.judge}, which never reads an answer, is right on "
-            f"{percent(better)}."
+            f"{_CHANGE}; the baseline {shares.baseline.judge}, which never reads an answer, is "
+            f"right on {percent(baseline)}."
         )
-    may_sort = (c.estimate.value for c in d.assist if c.key == "sent" and c.missing != NO_FILTER)
-    sent = next(may_sort, None)
-    if sent is not None:
-        return (
-            f"{_CHANGE}; as a filter it would send about {percent(sent)} of new answers to people."
-        )
-    unsettled = any(c.state is State.UNCLEAR for c in d.assist) and not any(map(_fails, d.assist))
-    return f"{_CHANGE}{'; these labels leave open whether it can be a filter' * unsettled}."
+    return f"{_CHANGE}."
 
 
 def _fails(c: Condition) -> bool:

@@ -1,22 +1,23 @@
 """Triage: each judge as a first-pass filter.
 
-A signal is held against a threshold; an answer at or above it goes to humans. Severe on
-any metric (EVERY) has the largest signal over the ordinal metrics: of probabilities, the chance of
-the likeliest severe label; of labels, the severity as a share of the metric's least severe label
-that counts as severe, so that 1 means severe somewhere and 0.5 half the way to it. A judge that
-follows from a score has that score as its first signal: it is finer than what was fitted to it.
+A judge's signal is held against a threshold; an answer at or above it goes to humans. The signal is
+the finest that it has: the score that it follows from, the probability of a severe label, or the
+label. Severe on any metric (EVERY) has the largest signal over the ordinal metrics: of
+probabilities, the chance of the likeliest severe label; of labels, the severity as a share of the
+metric's least severe label that counts as severe, so that 1 means severe somewhere and 0.5 half the
+way to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from judgebench.decisions.result import EVERY, TriageCurve
 from judgebench.decisions.rule import AssistRule, DecisionRule
 from judgebench.rubric import Metric
-from judgebench.stats.arrays import FloatArray, IntArray, ratio, value_counts
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.thresholds import (
     Choice,
     cautious_choice,
@@ -29,51 +30,44 @@ from judgebench.studies.truth import Labels
 
 PROBABILITY = "probability of a severe label"
 SEVERITY = "severity of the label"
-VOTES = "votes for a severe label"
 SCORE = "score, more being more severe"
-DISAGREEMENT = "disagreement of the members"
-
-Signals = Mapping[str, FloatArray]  # (answers,) each, NaN where there is no verdict
 
 
 def triage_curves(
-    study: Study, rule: DecisionRule, truth: Callable[[str], Labels] | None = None
+    study: Study, rule: DecisionRule, truth: Mapping[str, Labels] | None = None
 ) -> Iterator[TriageCurve]:
-    """The curves of every judge that is not a control: one for each signal and ordinal metric,
-    then EVERY where there are several such metrics.
+    """The curves of every judge that is not a control: one for each ordinal metric, then EVERY
+    where there are several such metrics.
 
-    `truth` gives a metric's truth of every answer, -1 where there is none; default: the study's.
+    `truth` is each metric's truth of every answer, -1 where there is none; default: the study's.
     Answers that the judge was not asked about are left out. Those without a label, or with one
     on some of the metrics only, go to humans.
     """
     metrics = [metric for metric in study.rubric.metrics if metric.kind == "ordinal"]
-    truth_of = truth or (lambda metric: study.humans[metric].truth)
+    truth = truth or {metric: humans.truth for metric, humans in study.humans.items()}
     # By answer: 1 where the truth is severe (on any metric), 0 where not, -1 where there is none.
     severe = {
-        m.id: np.where(truth_of(m.id) < 0, -1, truth_of(m.id) >= _severe_from(m, rule))
-        for m in metrics
+        m.id: np.where(truth[m.id] < 0, -1, truth[m.id] >= _severe_from(m, rule)) for m in metrics
     }
     rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
     fixed = {m.id: m.severities[_severe_from(m, rule)] for m in metrics} | {EVERY: 1.0}
     if len(metrics) > 1:
-        known = np.stack([severe[metric.id] for metric in metrics])
-        all_known = np.where((known < 0).any(axis=0), -1, 0)
-        severe[EVERY] = np.where((known == 1).any(axis=0), 1, all_known)
-        rated[EVERY] = np.unique(np.concatenate(list(rated.values())))
+        on_each = np.stack([*severe.values()])
+        all_known = np.where((on_each < 0).any(axis=0), -1, 0)
+        severe[EVERY] = np.where((on_each == 1).any(axis=0), 1, all_known)
+        rated[EVERY] = np.unique(np.concatenate([*rated.values()]))
     for judge in study.real_judges:
-        judged, asked = [m for m in metrics if judge.judges(m)], study.asked(judge)
-        if not judged:
-            continue
-        for metric_id, signals in _signals(study, judged, judge, rule).items():
-            if metric_id == EVERY and len(judged) < len(metrics):
-                continue
+        asked, judged = study.asked(judge), [m for m in metrics if judge.judges(m)]
+        name, signals = _signals(study, judged, judge, rule)
+        if len(judged) == len(metrics) > 1:
+            unit = fixed if name == SEVERITY else dict.fromkeys(fixed, 1.0)
+            signals[EVERY] = np.maximum.reduce([x / unit[m] for m, x in signals.items()])
+        for metric_id, signal in signals.items():
             rows = rated[metric_id]
-            for name, signal in signals.items():
-                known = np.where(asked, severe[metric_id], -1)
-                seen = (signal[rows], known[rows], study.clusters.codes[rows])
-                severe_at = fixed[metric_id] if name == SEVERITY else None
-                about = judge.name, metric_id, name
-                yield _curve(about, seen, rule, severe_at)
+            known = np.where(asked, severe[metric_id], -1)
+            seen = (signal[rows], known[rows], study.clusters.codes[rows])
+            severe_at = fixed[metric_id] if name == SEVERITY else None
+            yield _curve((judge.name, metric_id, name), seen, rule, severe_at)
 
 
 def _curve(
@@ -107,67 +101,17 @@ def _severe_from(metric: Metric, rule: DecisionRule) -> int:
 
 def _signals(
     study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
-) -> dict[str, Signals]:
-    """A judge's signals by metric, and last the largest of each over several metrics (EVERY)."""
-    found: dict[str, Signals] = _probabilities(study, metrics, judge, rule)
-    if not found:
-        for m in metrics:
-            severities = np.array([*m.severities, np.nan])  # the last: -1 is no label
-            found[m.id] = {SEVERITY: severities[study.judged(judge, m)]}
+) -> tuple[str, dict[str, FloatArray]]:
+    """The judge's signal and its values by metric, (answers,) each: NaN where there is no verdict.
+    A probability is that of the severe labels together, where there is one on every metric."""
     score = study.scores(judge)
     if not np.isnan(score).all():
-        found = {metric: {SCORE: score, **own} for metric, own in found.items()}
-    if members := _members(judge, study.judges):
-        for metric in metrics:
-            own = _signals_of_jury(study, metric, judge, members, rule)
-            found[metric.id] = {**found[metric.id], **own}
-    if len(metrics) > 1:
-        severe_from = {m.id: m.severities[_severe_from(m, rule)] for m in metrics}
-        found[EVERY] = {
-            name: np.maximum.reduce(
-                [
-                    found[m.id][name] / (severe_from[m.id] if name == SEVERITY else 1)
-                    for m in metrics
-                ]
-            )
-            for name in found[metrics[0].id]
-        }
-    return found
-
-
-def _probabilities(
-    study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
-) -> dict[str, Signals]:
-    """The summed probability of the severe labels; empty unless there are some on every metric."""
-    known = [(metric, study.probabilities(judge, metric)) for metric in metrics]
-    found: dict[str, Signals] = {
-        metric.id: {PROBABILITY: p[:, _severe_from(metric, rule) :].sum(axis=1)}
-        for metric, p in known
-        if p is not None
+        return SCORE, {metric.id: score for metric in metrics}
+    given = [(metric, study.probabilities(judge, metric)) for metric in metrics]
+    probabilities = {
+        m.id: p[:, _severe_from(m, rule) :].sum(axis=1) for m, p in given if p is not None
     }
-    return found if len(found) == len(metrics) else {}
-
-
-def _members(judge: JudgeVerdicts, judges: Sequence[JudgeVerdicts]) -> list[JudgeVerdicts]:
-    """The members of a jury; empty for other judges, and where a member's verdicts are not here."""
-    named = (judge.about or {}).get("members", {}) if judge.kind == "jury" else {}
-    here = {other.name: other for other in judges}
-    return [here[name] for name in named] if set(named) <= set(here) else []
-
-
-def _signals_of_jury(
-    study: Study, metric: Metric, jury: JudgeVerdicts, members: Sequence[JudgeVerdicts],
-    rule: DecisionRule,
-) -> Signals:  # fmt: skip
-    """The share of members' labels that are severe, and 1 - the share of the commonest label.
-
-    Whatever the jury itself calls severe has disagreement 1, so that it is sent in any case.
-    """
-    votes: IntArray = np.stack([study.judged(member, metric) for member in members], axis=1)
-    counts = value_counts(votes, len(metric.labels))
-    total = counts.sum(axis=1)
-    verdict, severe = study.judged(jury, metric), _severe_from(metric, rule)
-    for_severe = ratio(counts[:, severe:].sum(axis=1), total)
-    apart = np.where(verdict >= severe, 1.0, 1 - ratio(counts.max(axis=1), total))
-    none = verdict < 0
-    return {VOTES: np.where(none, np.nan, for_severe), DISAGREEMENT: np.where(none, np.nan, apart)}
+    if len(probabilities) == len(metrics):
+        return PROBABILITY, probabilities
+    severities = {m.id: np.array([*m.severities, np.nan]) for m in metrics}  # last: -1 is no label
+    return SEVERITY, {m.id: severities[m.id][study.judged(judge, m)] for m in metrics}

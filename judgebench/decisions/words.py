@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ from judgebench.decisions.result import (
     Outcome,
     State,
 )
-from judgebench.decisions.rule import DecisionRule
+from judgebench.decisions.rule import DecisionRule, load_rule
+from judgebench.records import Estimate
 from judgebench.rubric import Metric
+from judgebench.stats.copies import BarKind
 from judgebench.studies.labelled import LabelledPart, differences
 from judgebench.studies.study import Study
 from judgebench.words import counted, listed, percent
@@ -44,8 +47,16 @@ OF_ONE = (
     "nobody knows, and "
     "more severe answers than expected may be missed."
 )
+_BARS: Mapping[BarKind, str] = {
+    "typical": "the typical competent annotator",
+    "average": "the average annotator",
+    "best": "the best annotator",
+}
 _MOST_LABELS = 3  # that count as severe, in a sentence
 _MOST_OPEN = 3  # requirements that the data leave open, in a sentence
+_AS_OFTEN = "as often as"
+_TOO_FEW = "there is too little data to tell whether the judge"
+_GOOD_BUT_FEW = "the judge looks good enough, but there is too little data to be sure that it"
 _SHARED = "Errors shared with annotators would not show."
 
 
@@ -115,6 +126,39 @@ def _question(column: str) -> Declaration:
     )
 
 
+def rule_in_words(path: Path, rubric: str) -> str:
+    """Read a rule and say what each outcome requires. Raises SetupError."""
+    return "\n  ".join(["a decision rule.", *rule_sentences(load_rule(path))])
+
+
+def rule_sentences(rule: DecisionRule) -> list[str]:
+    """The requirements of each outcome, one sentence each."""
+    required = [_requirement(key, bound) for key, bound in rule.replace.bounds.items()]
+    severe = (f"Severe on {m} means {label} or worse." for m, label in rule.severe_from.items())
+    return [
+        f"REPLACE requires that the judge {'; '.join(required)}.",
+        f"Annotators stand for {_BARS[rule.replace.humans.bar]}, and the judge may be less far "
+        "below where the labels leave open how well annotators agree.",
+        "ASSIST requires that the judge, as a first-pass filter of new answers, is expected to "
+        f"send at most {percent(rule.assist.sent)} of them to humans and to miss at most "
+        f"{percent(rule.assist.missed)} of the severe ones.",
+        "DO NOT USE: the judge fails a requirement of REPLACE and is no such filter. CAN'T TELL: "
+        "the data show neither, or what the outcome rests on is not declared: for REPLACE the "
+        "order of the labels, the question of each item and blindness, for DO NOT USE the order.",
+        f"A requirement is met only if the whole {100 * rule.level:g} % interval meets it. An "
+        "answer without a label counts as wrong where a requirement is to be met, and as right "
+        "where it is to be failed.",
+        *severe,
+    ]
+
+
+def _requirement(key: str, bound: float) -> str:
+    """`misses severe answers at most 5 points more often than an annotator`."""
+    kind, no_number = KINDS[key], Estimate(None, reason="")
+    required = Condition(key, "", State.UNCLEAR, no_number, bound, True)
+    return filled(kind.met if key == "controls" else kind.open, required)
+
+
 def outcomes_sentence() -> str:
     """A sentence with the meaning of the four outcomes."""
     return "; ".join(f"{outcome.value}: {words}" for outcome, words in OUTCOMES.items()) + "."
@@ -122,17 +166,16 @@ def outcomes_sentence() -> str:
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     """Say which labels count as severe, and what changes it; empty where no label does."""
-    found: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}
     for metric in metrics:
-        if (first := rule.severe_index(metric)) is not None:
-            found.setdefault(listed([*map(repr, metric.label_texts[first:])]), []).append(
-                metric.title
-            )
-    said = "; ".join(f"{labels} ({listed(titles)})" for labels, titles in found.items())
-    if len(found) > _MOST_LABELS and not rule.severe_from:
-        said = "the last label of each metric"
+        if (severe_from := rule.severe_index(metric)) is not None:
+            labels = listed([*map(repr, metric.label_texts[severe_from:])])
+            titles.setdefault(labels, []).append(metric.title)
+    which = "; ".join(f"{labels} ({listed(of)})" for labels, of in titles.items())
+    if len(titles) > _MOST_LABELS and not rule.severe_from:
+        which = "the last label of each metric"
     changed = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
-    return f"Severe: {said}; {changed}." if found else ""
+    return f"Severe: {which}; {changed}." if titles else ""
 
 
 def reason_for(
@@ -186,45 +229,37 @@ def _failures(conditions: Sequence[Condition]) -> list[str]:
 
 def filled(words: str, c: Condition) -> str:
     """The words with the numbers of the condition in the place of their fields."""
-    value, within = c.estimate.value or 0.0, round(-100 * c.bound)
-    no_less, no_more = (
-        f"at most {counted(within, 'point')} {less} often than" if within > 0 else "as often as"
-        for less in ("less", "more")
-    )
-    found_less, found_more = (
-        f"{counted(round(abs(100 * value)), 'point')} {less if value < 0 else more} often than"
-        if abs(100 * value) >= 1 else "as often as"
-        for less, more in (("less", "more"), ("more", "less"))
-    )  # fmt: skip
-    count = round(value * c.estimate.n)
+    value, n, within = c.estimate.value or 0.0, c.estimate.n, round(-100 * c.bound)
+    less, more = ("less", "more") if value < 0 else ("more", "less")
+    points, count = counted(round(abs(100 * value)), "point"), round(value * n)
+    allowed = f"at most {counted(within, 'point')} {{}} often than" if within > 0 else _AS_OFTEN
+    differs = f"{points} {{}} often than" if abs(100 * value) >= 1 else _AS_OFTEN
     return words.format(
-        only=f"only {count}" if count else "none", value=value, n=c.estimate.n, count=count,
-        bound=c.bound, rival=c.rival, points=counted(round(abs(100 * value)), "point"),
-        share=percent(value), rest=percent(1 - value), most=percent(c.bound), no_less=no_less,
-        no_more=no_more, found_less=found_less, found_more=found_more,
+        only=f"only {count}" if count else "none", value=value, n=n, count=count, bound=c.bound,
+        rival=c.rival, points=points, share=percent(value), rest=percent(1 - value),
+        most=percent(c.bound), no_less=allowed.format("less"), no_more=allowed.format("more"),
+        found_less=differs.format(less), found_more=differs.format(more),
     )  # fmt: skip
 
 
 def _uncertainty(conditions: Sequence[Condition]) -> str:
     """A sentence on the requirements that the data leave open, and why."""
     known = [c for c in conditions if c.estimate.value is not None]
+    weakest: dict[tuple[str, str], Condition] = {}
+    for c in known:
+        key = KINDS[c.key].open.removesuffix(BALANCED), c.rival
+        weakest[key] = min(weakest.get(key, c), c, key=lambda c: c.bound)
+    clauses = [filled(KINDS[c.key].open, c) for c in weakest.values()]
     parts = []
-    if known:
-        alike: dict[tuple[str, str], list[Condition]] = {}
-        for c in known:
-            alike.setdefault((KINDS[c.key].open.removesuffix(BALANCED), c.rival), []).append(c)
-        weakest = [min(same, key=lambda c: c.bound) for same in alike.values()]
-        said = [filled(KINDS[c.key].open, c) for c in weakest]
-        clauses, more = _clauses(said), len(said) - _MOST_OPEN + 1
-        if more > 1:
-            clauses = f"{_clauses(said[:-more])}; {more} other requirements are open, too"
-        few = "there is too little data to tell whether the judge"
-        if all(map(_looks_met, known)):
-            few = "the judge looks good enough, but there is too little data to be sure that it"
-        parts.append(f"{few} {clauses}")
-    parts += dict.fromkeys(
-        c.estimate.reason.rstrip(". ") for c in conditions if c.estimate.value is None
-    )
+    if clauses:
+        more = f"{len(clauses) - _MOST_OPEN + 1} other requirements are open, too"
+        what = _clauses(clauses)
+        if len(clauses) > _MOST_OPEN:
+            what = f"{_clauses(clauses[: _MOST_OPEN - 1])}; {more}"
+        good = all(map(_looks_met, known))
+        parts.append(f"{_GOOD_BUT_FEW if good else _TOO_FEW} {what}")
+    undefined = (c.estimate.reason for c in conditions if c.estimate.value is None)
+    parts += dict.fromkeys(reason.rstrip(". ") for reason in undefined)
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
@@ -242,12 +277,11 @@ def _looks_met(c: Condition) -> bool:
 
 def camps_sentence(camps: Sequence[InCamp]) -> str:
     """A sentence: no single bar exists, who is in which camp, and what each would decide."""
-    count = {2: "two", 3: "three"}[len(camps)]
     who = "; ".join(listed(camp.names) for camp in camps)
     each = "; ".join(f"by {listed(camp.names)} alone, {camp.outcome.value}" for camp in camps)
     return (
-        f"The annotators form {count} subgroups that agree within and differ across ({who}), so "
-        f"that no single bar exists. Decided {each}"
+        f"The annotators form {len(camps)} subgroups that agree within and differ across ({who}), "
+        f"so that no single bar exists. Decided {each}"
     )
 
 
@@ -264,25 +298,19 @@ def _numbers(conditions: Sequence[Condition]) -> str:
 
 
 def _measured(c: Condition) -> str:
-    e, kind = c.estimate, KINDS[c.key]
-    name, spec = filled(kind.name, c), kind.number
-    if e.value is None:
-        return f"{name} undefined: {e.reason.rstrip('. ')}"
-    required = "> 0" if _beats_controls(c) else f"{'≥' if c.at_least else '≤'} {c.bound:{spec}}"
-    explained = (c.bound > 0 and kind.positive_bound) or c.missing
-    missing = f" ({explained})" if explained else ""
-    return f"{name} {e:{spec}}, required {required}{missing}"
-
-
-def _beats_controls(c: Condition) -> bool:
-    return KINDS[c.key].about == "controls"
+    kind, name = KINDS[c.key], filled(KINDS[c.key].name, c)
+    if c.estimate.value is None:
+        return f"{name} undefined: {c.estimate.reason.rstrip('. ')}"
+    missing = (c.bound > 0 and kind.positive_bound) or c.missing
+    measured = f"{name} {c.estimate:{kind.number}}, required {bound_text(c)}"
+    return f"{measured} ({missing})" if missing else measured
 
 
 def bound_text(c: Condition) -> str:
-    """`at least 0.7`, `at most 0.05`, `above 0`."""
-    if _beats_controls(c):
-        return "above 0"
-    return f"{'at least' if c.at_least else 'at most'} {round(c.bound, 3) + 0.0:,g}"
+    """`≥ 0.700`, `≤ 0.050`, `> 0`."""
+    if c.key == "controls":
+        return "> 0"
+    return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
 
 
 def threshold_text(threshold: float) -> str:

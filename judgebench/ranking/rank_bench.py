@@ -21,7 +21,6 @@ from typing import Any
 
 import yaml
 
-import judgebench
 from judgebench.data.table import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
@@ -72,13 +71,17 @@ from judgebench.ranking.ranking_folder import (
     write_text,
 )
 from judgebench.records import Dataset
+from judgebench.results.shown import Shown
 from judgebench.retrieval.vectors import Corpus, read_corpus
 from judgebench.runs import run_bench
 from judgebench.runs.bench import BenchConfig, default_run_folder
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Bundles, Interrupted, Stop, Work, ctrl_c, judge_answers
 from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
+from judgebench.runs.open import findings
 from judgebench.studies.answers import indexed
+from judgebench.studies.study import Study
+from judgebench.version import VERSION
 from judgebench.writer import WritingTerms
 
 TASK, BENCH, PROMPT = "task.yaml", "bench.yaml", "argument.jinja"
@@ -642,7 +645,7 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
         )
         tasks.append(kept)
     ranking = KeptRanking(
-        judgebench=judgebench.__version__,
+        judgebench=VERSION,
         name=bench.config.name,
         seed=bench.config.seed,
         controls=bench.proxy.controls,
@@ -652,3 +655,14 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
         tasks=tuple(tasks),
     )
     write_ranking(run, ranking, given)
+
+
+def rank(study: Study | str | Path) -> Shown:
+    """Rank the arguments of a run by their worth to those who decide by them.
+
+    Raises SetupError where no arguments were ranked.
+
+    >>> import judgebench as jb
+    >>> found = jb.rank(jb.open_run("runs/ranked"))
+    """
+    return findings(study, "ranking", "ranking of arguments")

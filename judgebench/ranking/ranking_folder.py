@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError
+from judgebench.features import FEATURES
 from judgebench.files import disk_errors, read_object, to_json, write_atomically
 from judgebench.ranking.proxy.arguments import (
     Argument,
@@ -33,7 +34,6 @@ from judgebench.ranking.proxy.arguments import (
 from judgebench.ranking.proxy.examples import evaluator_names
 from judgebench.ranking.proxy.task import GOLD, EvaluatorKind, TaskInstance
 from judgebench.ranking.rankers import RankedTask, System, SystemKind
-from judgebench.ranking.wing import RANKING
 from judgebench.records import Answer
 from judgebench.runs.verdict_log import verdict_path
 from judgebench.stats.arrays import FloatArray
@@ -41,6 +41,7 @@ from judgebench.yaml_file import validate
 
 PROXY = "proxy/"
 GIVEN_ARGUMENTS = f"{PROXY}given.jsonl"
+(RANKING,) = FEATURES["ranking"].run_files
 
 At = tuple[int, int]  # instance and system
 BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item

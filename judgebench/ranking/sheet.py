@@ -20,9 +20,7 @@ from judgebench.data.delimited import quoted, to_csv
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.people.page import check_people, fill_in_page
-from judgebench.ranking.proxy.arguments import Argument
-from judgebench.ranking.proxy.task import GOLD, ProxyTask, TaskInstance
-from judgebench.ranking.ranking_folder import KeptInstance, read_tasks
+from judgebench.ranking.ranking_folder import read_tasks
 from judgebench.records import content_hash
 from judgebench.yaml_file import Strict, load_json
 
@@ -86,18 +84,6 @@ class Sheets:
     passed_over: int
 
 
-def items_of(task: ProxyTask, arguments: Sequence[Argument]) -> list[RankedItem]:
-    """The ranked instances of a task with the gold argument and those of `arguments`."""
-    written: dict[str, dict[str, str]] = {}
-    for argument in arguments:
-        if argument.task == task.name:
-            written.setdefault(argument.item_id, {})[argument.system] = argument.text
-    return [
-        _ranked_item(task.name, i, {GOLD: i.argument, **written.get(i.item_id, {})})
-        for i in task.ranked
-    ]
-
-
 def items_of_run(run: Path) -> list[RankedItem]:
     """Every ranked instance of a run with the real arguments on it."""
     items = []
@@ -105,14 +91,12 @@ def items_of_run(run: Path) -> list[RankedItem]:
         for i in task.instances:
             said = {name: task.text(name, i.item_id) for name in task.shown.arguments}
             texts = {name: text for name, text in said.items() if text is not None}
-            items.append(_ranked_item(task.name, i, texts))
+            items.append(
+                RankedItem(
+                    task.name, i.item_id, i.group, i.question, i.label_text, i.context, texts
+                )
+            )
     return items
-
-
-def _ranked_item(
-    task: str, i: TaskInstance | KeptInstance, arguments: Mapping[str, str]
-) -> RankedItem:
-    return RankedItem(task, i.item_id, i.group, i.question, i.label_text, i.context, arguments)
 
 
 def draw(items: Sequence[RankedItem], n: int | None, seed: int) -> list[RankedItem]:

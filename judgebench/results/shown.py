@@ -7,10 +7,10 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judgebench.errors import SetupError
-from judgebench.features import Named
 from judgebench.results.part import LaneKind, Part, caveats, incomplete
 from judgebench.results.rows import Results
 
@@ -23,7 +23,7 @@ class Shown:
     """The base of all that an analysis returns: findings that have a `part`.
 
     A presentation imports the findings that it shows, never the other way round: `presented_by`
-    names its module and function (`"judgebench.preferences.part:preferences_part"`), which takes
+    names its module and function (`"judgebench.preferences.report:preferences_part"`), which takes
     the findings and returns their part. `gaps` says what the run folder lacks.
     """
 
@@ -33,7 +33,8 @@ class Shown:
     @cached_property
     def part(self) -> Part:
         """The presentation of these findings."""
-        return incomplete(Named(self.presented_by)(self), self.gaps)
+        module, _, name = self.presented_by.partition(":")
+        return incomplete(getattr(import_module(module), name)(self), self.gaps)
 
     @property
     def parts(self) -> list[Part]:

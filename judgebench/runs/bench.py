@@ -1,6 +1,6 @@
-"""A benchmark as it is read from bench.yaml, and what wings add to one: plain records.
+"""A benchmark as it is read from bench.yaml, and what features add to one: plain records.
 
-`runs.load` reads and checks a benchmark, `runs.wing` says what a wing may hold.
+`runs.load` reads and checks a benchmark, `runs.features` says what a feature may hold.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class ReportConfig(Strict):
 
 
 class BenchConfig(Strict):
-    """The keys of bench.yaml but for those of wings. Paths are seen from the folder of the file
+    """The keys of bench.yaml but for those of features. Paths are seen from the folder of the file
     that names them.
 
-    `data` may be left out where a wing brings answers of its own. `pairs` of answers are rows
+    `data` may be left out where a feature brings answers of its own. `pairs` of answers are rows
     beside these, for metrics of pairs. `by` names the columns that a baseline may know, alone or
     several together; the usual ones where it is left out (`judges.control`). `notes` are sentences
     that every report repeats, such as where the data comes from.
@@ -86,7 +86,7 @@ class BenchConfig(Strict):
         return given or (file.parent / self.data_folder if self.data_folder else None)
 
     def section(self, key: str, model: type[SectionModel]) -> SectionModel | None:
-        """The settings under a wing's key; None where it has none."""
+        """The settings under a feature's key; None where it has none."""
         found = getattr(self, key, None)
         return found if isinstance(found, model) else None
 
@@ -104,7 +104,7 @@ class Variant:
 
 
 class LearntEntry(Protocol):
-    """The settings of a judge that a wing makes. `needs` are the judges that it needs."""
+    """The settings of a judge that a feature makes. `needs` are the judges that it needs."""
 
     @property
     def name(self) -> str: ...
@@ -168,16 +168,16 @@ def no_variants(judges: Sequence[LLMJudge]) -> Iterable[Variant]:
 
 @dataclass(frozen=True)
 class Extension:
-    """The answers, judges and settings that the wing of that name adds to one run.
+    """The answers, judges and settings that the feature of that name adds to one run.
 
     `answers` are the study's, those of the data among them; `beside` are judged too and have no
     part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
-    not judged; both are kept in the run folder. `about` stands in the manifest under the wing's
+    not judged; both are kept in the run folder. `about` stands in the manifest under the feature's
     name, `settings` under its key of bench.yaml. `controls` are added to the usual baselines,
     `learnt` makes more judges that learn. `told` are sentences that are said when the run begins.
     """
 
-    wing: str
+    feature: str
     answers: tuple[Answer, ...]
     beside: tuple[Answer, ...] = ()
     lines: Sequence[Mapping[str, Any]] = ()
@@ -204,7 +204,7 @@ class Bench:
     controls: tuple[ControlJudge, ...] = ()
     recorded: tuple[RecordedJudge, ...] = ()  # verdicts that somebody has
     others: tuple[Judge, ...] = ()  # judges that were handed over as Python objects
-    learning: tuple[LearntEntry, ...] = ()  # what wings make judges of
+    learning: tuple[LearntEntry, ...] = ()  # what features make judges of
     learnt: tuple[LearntJudge, ...] = ()  # these judges, once a run folder is known
     extension: Extension | None = None  # `dataset` then holds the answers beside the study too
     variants: tuple[Variant, ...] = ()
@@ -274,8 +274,8 @@ class Bench:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A benchmark as read, before a wing adds to it. `judged` is the rubric with the metrics that
-    are judged."""
+    """A benchmark as read, before a feature adds to it. `judged` is the rubric with the metrics
+    that are judged."""
 
     config: BenchConfig
     file: Path
@@ -285,10 +285,10 @@ class Loaded:
 
 
 class Extend(Protocol):
-    """Makes an extension; raises SetupError with every problem of the wing's settings."""
+    """Makes an extension; raises SetupError with every problem of the feature's settings."""
 
     @property
-    def wing(self) -> str: ...
+    def feature(self) -> str: ...
 
     def __call__(self, loaded: Loaded) -> Extension: ...
 

@@ -17,6 +17,7 @@ from judgebench.data.load import load_data, read_verdicts
 from judgebench.data.named import PROBABILITY
 from judgebench.data.tables import SUFFIXES
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
+from judgebench.features import FEATURES, Feature
 from judgebench.judges.config import (
     CORE_ENTRIES,
     JUDGE_NAME,
@@ -49,8 +50,8 @@ from judgebench.runs.bench import (
     default_run_folder,
     is_judge,
 )
+from judgebench.runs.features import learnings
 from judgebench.runs.ray_engine import ray_hosts
-from judgebench.runs.wing import learnings, sections
 from judgebench.shipped import is_file, shipped_folder
 from judgebench.studies.answers import indexed
 from judgebench.yaml_file import load_with_lines, node_below, validate
@@ -59,17 +60,24 @@ T = TypeVar("T")
 
 
 def bench_model(settings: object) -> type[BenchConfig]:
-    """All keys of bench.yaml, those of the wings among them. The class of what a wing's key holds
-    is looked up only where the settings have it."""
+    """All keys of bench.yaml, those of the features among them. A feature whose key the settings
+    lack is not loaded."""
     given = settings if isinstance(settings, Mapping) else {}
-    return _model(tuple(s.key for s in sections() if given.get(s.key) is not None))
+    return _model(tuple(key for key in _sections() if given.get(key) is not None))
 
 
 @cache
 def _model(given: Sequence[str]) -> type[BenchConfig]:
-    of = {s.key: s.model.value if s.key in given else Any for s in sections()}
-    keys: dict[str, Any] = {key: (model | None, None) for key, model in of.items()}
+    keys: dict[str, Any] = {
+        key: ((feature.parts.settings if key in given else Any) | None, None)
+        for key, feature in _sections().items()
+    }
     return create_model("BenchConfig", __base__=BenchConfig, **keys)
+
+
+def _sections() -> dict[str, Feature]:
+    """The features by their keys of bench.yaml."""
+    return {feature.section: feature for feature in FEATURES.values() if feature.section}
 
 
 def settings_of(manifest: Mapping[str, Any]) -> BenchConfig:
@@ -91,8 +99,8 @@ def load_bench(
 
     `limit` keeps the first answers only; `data_folder` is where data files are looked for instead
     of where bench.yaml says. `run_folder`, or the usual one, keeps what is computed of the texts in
-    which judges look things up. `extend` makes what a wing adds to the run. With `arguments` these
-    are judged, as a ranking does.
+    which judges look things up. `extend` makes what a feature adds to the run. With `arguments`
+    these are judged, as a ranking does.
     Raises SetupError with every problem of the file and of all the files that it names.
     """
     file = bench_file(path)
@@ -122,7 +130,7 @@ def load_bench(
     dataset, extension = _limited(dataset, limit), None
     if extend is not None:
         loaded = Loaded(config, file, whole, rubric, dataset)
-        if extension := gather(extend.wing, extend, loaded):
+        if extension := gather(extend.feature, extend, loaded):
             dataset = replace(dataset, answers=(*extension.answers, *extension.beside))
             config = config.model_copy(update=dict(extension.settings))
     shown = [(s, prompt) for s, prompt in zip(models, prompts, strict=True) if prompt]
@@ -240,9 +248,9 @@ def check_local(path: Path, *, on_ray: bool = False) -> None:
 def read_config(file: Path, *, data_needed: bool) -> tuple[BenchConfig, yaml.Node | None]:
     """The file's settings. Raises SetupError."""
     value, node = load_with_lines(file)
-    for section in sections() if data_needed and isinstance(value, dict) else ():
-        if section.instead and value.get(section.key):
-            raise SetupError(Problem(section.instead, str(file)))
+    for key, feature in _sections().items() if data_needed and isinstance(value, dict) else ():
+        if feature.other_command and value.get(key):
+            raise SetupError(Problem(feature.other_command, str(file)))
     config = validate(value, bench_model(value), str(file), node)
     if data_needed and not config.data:
         raise SetupError(Problem("Field required", str(file), 1, "data"))
@@ -285,8 +293,9 @@ def _judge_configs(
         gather(f"judges.{i}", _judge_config, entry, file, node_below(node, "judges", i))
         for i, entry in enumerate(config.judges)
     ]
-    for kind in learnings():
-        found += gather("", kind.beside, config, file, node) or ()
+    for key, feature in _sections().items():
+        if feature.lists_judges and getattr(config, key):
+            found += gather("", feature.parts.learning.listed, config, file, node) or ()
     specs = [spec for spec in found if spec is not None]
     _check_names([spec.name for spec in specs if spec.name], gather)
     if None in found:  # which may be what others need
@@ -332,9 +341,10 @@ def _judge_config(entry: str | dict[str, object], file: Path, node: yaml.Node | 
     if isinstance(entry, str):
         source = file.parent / entry
         value, node = load_with_lines(source)
-    for kind in learnings():
-        if isinstance(value, dict) and value.keys() & set(kind.keys):
-            return kind.entry(value, source, node)
+    for feature in FEATURES.values():
+        if isinstance(value, dict) and value.keys() & set(feature.judge_keys):
+            entry_of: Callable[..., LearntEntry] = feature.parts.learning.entry
+            return entry_of(value, source, node)
     return judge_entry(value, str(source), node)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.judges.recorded import (
     AsJudges,
     annotators_as_judges,
@@ -14,16 +16,24 @@ from judgebench.judges.recorded import (
     truth_of_others,
 )
 from judgebench.models.checkpoint import WEIGHTS
+from judgebench.runs.features import analyses, with_features
 from judgebench.runs.folder import RunFolder
 from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
 from judgebench.studies.truth import TruthConfig
+from judgebench.yaml_file import validate
 
+if TYPE_CHECKING:
+    from judgebench.results.shown import Shown
+
+
+Truth = TruthConfig | Mapping[str, Any] | str
+"""How human labels become a truth: a rule's name, some keys of a TruthConfig, or a whole one."""
 _UNFINISHED = "This run is unfinished: the same command, given again, goes on with it."
 
 
-def open_run(
+def open_folder(
     folder: RunFolder,
     truth: TruthConfig = TruthConfig(),
     level: float = LEVEL,
@@ -48,16 +58,19 @@ def open_run(
         for name, about in manifest["judges"].items()
         if about["kind"] in JUDGE_KINDS
     ]
-    _check_names(as_judges, judges)
-    humans = annotators_as_judges(as_judges, rubric, answers, labels)
-    people = [judge.name for judge in humans]
-    _check_names(people, judges)
-    others = truth_of_others(truth, people, labels)
-    study = study_of(rubric, answers, labels, others, level)
-    lacking = (f"{said}." for said in lacking_labels(humans))
+    people: list[JudgeVerdicts] = []
+    lacking: list[str] = []
+    if as_judges:
+        _check_names(as_judges, judges)
+        people = annotators_as_judges(as_judges, rubric, answers, labels)
+        names = [judge.name for judge in people]
+        _check_names(names, judges)
+        truth = truth_of_others(truth, names, labels)
+        lacking = [f"{message}." for message in lacking_labels(people)]
+    study = study_of(rubric, answers, labels, truth, level)
     notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
     return replace(
-        study, name=str(manifest["name"]), judges=(*humans, *judges), notes=notes,
+        study, name=str(manifest["name"]), judges=(*people, *judges), notes=notes,
         run=_run_in_words(manifest),
         unfinished=() if manifest.get("state", "finished") == "finished" else (_UNFINISHED,),
         changed=tuple(manifest.get("changed", {}).values()),
@@ -65,9 +78,9 @@ def open_run(
 
 
 def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:
-    names = sorted({judge.name for judge in judges}.intersection(as_judges))
     message = "is the name of a judge too"
-    raise_any([Problem(message, field="as_judges", found=name) for name in names])
+    if names := sorted({judge.name for judge in judges}.intersection(as_judges)):
+        raise SetupError([Problem(message, field="as_judges", found=name) for name in names])
 
 
 def _run_in_words(manifest: Mapping[str, Any]) -> str:
@@ -80,9 +93,10 @@ def _run_in_words(manifest: Mapping[str, Any]) -> str:
 def _weak_models(judges: Sequence[JudgeVerdicts]) -> Iterator[str]:
     """A caveat for each judge that runs a model shipped for trying things out, which is known by
     the sum of its weights, however it was run."""
-    shipped = {weights.sha256: weights for weights in WEIGHTS.values()}
     for judge in judges:
-        if weights := shipped.get(backend_fact(judge.about, "sha256")):
+        if not (sha256 := backend_fact(judge.about, "sha256")):
+            continue
+        for weights in (weights for weights in WEIGHTS.values() if weights.sha256 == sha256):
             yield (
                 f"{judge.name} runs {weights.name}, a very small model ({weights.note}). Its "
                 "verdicts carry no clinical weight and are no measure of other models."
@@ -101,3 +115,78 @@ def verdicts_of(
         name, about["kind"], about["signature"], found, found.usage, found.cost, about["about"],
         found.models,
     )  # fmt: skip
+
+
+def open_run(
+    folder: str | Path,
+    *,
+    truth: Truth | None = None,
+    as_judges: AsJudges = (),
+) -> Study:
+    """The study that a run folder holds. `truth` replaces some of the run's own settings.
+
+    The annotators `as_judges`, names or patterns such as `expert*`, stand among the judges and have
+    no part in the truth. A blank cell of theirs counts as failed, and so does a missing row of an
+    item that others labelled; with `{"expert*": "rows"}` a missing row does not. Raises SetupError
+    where the folder holds no run, and for places in a list (`crowd#3`), which are no people. Raises
+    DamagedRun, with every file, where files are not those that the run wrote. What an unfinished
+    run lacks, and what was repaired, is said in a warning and under every table.
+
+    >>> import judgebench as jb
+    >>> jb.open_run("runs/small", truth="majority").config.rule
+    'majority'
+    >>> jb.open_run("runs/small", as_judges=["annotator-1"]).judges[0].name
+    'annotator-1'
+    """
+    from judgebench.runs.load import settings_of
+
+    found = RunFolder.existing(Path(folder))
+    try:
+        settings = settings_of(found.manifest())
+        config = settings.truth if truth is None else truth_config(truth, settings.truth)
+        opened = with_features(open_folder(found, config, settings.report.level, as_judges), found)
+    except SetupError as error:
+        raise SetupError([found.repairable(p) for p in error.problems]) from None
+    known = found.manifest()["judges"]
+    people = [judge for judge in opened.judges if judge.name not in known]
+    if said := (*opened.gaps, *(lacking_labels(people) if people else ())):
+        warnings.warn("\n".join(said), stacklevel=2)
+    return opened
+
+
+def truth_config(given: Truth, usual: TruthConfig) -> TruthConfig:
+    """Return the settings that are given, or the usual ones with some keys replaced."""
+    if isinstance(given, TruthConfig):
+        return given
+    changes = {"rule": given} if isinstance(given, str) else dict(given)
+    return validate({**usual.model_dump(), **changes}, TruthConfig, file="truth")
+
+
+def is_run(given: object) -> TypeGuard[str | Path]:
+    """True for a run folder, as against a table, or the text of one."""
+    if not isinstance(given, str | Path) or "\n" in str(given):
+        return False
+    return (Path(given) / "run.json").is_file()
+
+
+def opened_study(given: Study | str | Path) -> Study:
+    """The study that is given, or that in a run folder. Raises SetupError for anything else."""
+    if isinstance(given, Study):
+        return given
+    named = isinstance(given, str | Path)
+    if named and not Path(given).is_file():
+        return open_run(given)
+    message = "give a study or a run folder; jb.study makes a study of tables"
+    found = str(given) if named else type(given).__name__
+    raise SetupError(Problem(message, field="study", found=found))
+
+
+def findings(given: Study | str | Path, feature: str, what: str) -> Shown:
+    """Return what one feature finds in a study or a run folder.
+
+    Raises SetupError where there is no `what`.
+    """
+    study = opened_study(given)
+    if (found := analyses(study, feature).get(feature)) is None:
+        raise SetupError(Problem(f"{study.name} holds no {what}"))
+    return found

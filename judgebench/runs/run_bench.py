@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-import judgebench
 from judgebench.data.findings import REPEATED
 from judgebench.errors import (
     BudgetSpent,
@@ -38,6 +37,7 @@ from judgebench.records import Answer, canonical_json, content_hash
 from judgebench.results.part import UNDERSTOOD
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, default_run_folder
+from judgebench.runs.features import learnings
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import budget_of
 from judgebench.runs.judging import (
@@ -52,8 +52,8 @@ from judgebench.runs.judging import (
     tasks_of,
 )
 from judgebench.runs.load import Gathered
-from judgebench.runs.wing import learnings
 from judgebench.studies.answers import IndexedAnswers, indexed, keys_of
+from judgebench.version import VERSION
 
 Engine = Literal["threads", "ray"]
 Entries = dict[str, Any]  # what the manifest says of each judge, by name
@@ -216,7 +216,7 @@ def _lanes(
 
 
 def with_learnt(bench: Bench, folder: RunFolder) -> Bench:
-    """With the judges that wings make of it. Raises SetupError."""
+    """With the judges that features make of it. Raises SetupError."""
     makers = [learning.open for learning in learnings() if bench.learning]
     makers += [bench.extension.learnt] if bench.extension else []
     return replace(bench, learnt=tuple(judge for make in makers for judge in make(bench, folder)))
@@ -409,7 +409,7 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     learnt_notes = [note for judge in bench.learnt for note in judge.notes]
     return {
         "name": bench.config.name,
-        "judgebench": judgebench.__version__,
+        "judgebench": VERSION,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "started": before.get("started", now()),
@@ -422,7 +422,7 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
         "judges": entries,
         "notes": [*bench.config.notes, *_data_notes(bench), *learnt_notes],
         **({"changed": before["changed"]} if before.get("changed") else {}),
-        **({bench.extension.wing: bench.extension.about} if bench.extension else {}),
+        **({bench.extension.feature: bench.extension.about} if bench.extension else {}),
         "hosts": before.get("hosts", []),  # that were contacted, in any run of this folder
         "state": "running",
     }

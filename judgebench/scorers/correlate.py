@@ -24,6 +24,7 @@ from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
+from judgebench.runs.from_tables import Given
 from judgebench.scorers.measure import redundancy_rows, with_chance
 from judgebench.scorers.scorer import IS_REFERENCE, reference_systems
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
@@ -63,13 +64,7 @@ class Roles:
     without: Sequence[str] = ()
 
 
-def correlate_table(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
-    """The columns of a table of systems, or of items where a group is named, beside each other.
-
-    `more` are new columns by name: the weights of the columns that they average, or a table of
-    outcomes of pairs of systems, which gives Bradley-Terry strengths. Raises
-    SetupError with every problem of the tables.
-    """
+def _correlate(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
     averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
     totals = {name: sum(of.values()) for name, of in averages.items()}
     if nothing := [name for name, total in totals.items() if not total or not isfinite(total)]:
@@ -253,4 +248,36 @@ def open_against_closed(
     if not joined[CLOSED].notna().any():
         message, found = "no question and system is in both tables", " and ".join(keys)
         raise SetupError(Problem(message, chosen.file, found=found))
-    return correlate_table(joined, replace(where, against=(CLOSED,)), {})
+    return _correlate(joined, replace(where, against=(CLOSED,)), {})
+
+
+def correlate(
+    table: Given,
+    against: Sequence[str] = (),
+    *,
+    group: str = "",
+    system: str = "",
+    flip: Sequence[str] = (),
+    scores: Sequence[str] = ("*",),
+    more: Mapping[str, Any] = {},
+    without: Sequence[str] = (),
+) -> Correlations:
+    """Find the columns of scores that go together, and those that say the same.
+
+    The table has a row for each `system`, or for each item where `group` names the column of its
+    question; blank cells are gaps. The columns of `scores` are held `against` those named, those of
+    `flip` with the sign changed (`*` fits anything in both). Rows of the systems `without`, such as
+    the reference text, are left out. `more` are new columns by name: the
+    weights of the columns that they average, or a table of pairs of systems (`first`, `second`,
+    `winner`), which gives Bradley-Terry strengths. An average is not held against
+    its parts.
+    Raises SetupError with every problem of the tables.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"model": list("abcd"), "closed": [1, 2, 3, 4], "open": [1, 3, 2, 4]})
+    >>> found = jb.correlate(table, ["closed"]).results
+    >>> round(found.find("pearson", judge="open").value, 2)
+    0.8
+    """
+    return _correlate(table, Roles(against, group, system, flip, scores, without), more)

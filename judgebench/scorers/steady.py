@@ -15,15 +15,18 @@ from functools import partial
 import numpy as np
 
 from judgebench.data.table import Table
+from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, raise_any, some
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
+from judgebench.runs.from_tables import Given
 from judgebench.scorers.candidates import ScorerRun, ScorersRead, severity_of
 from judgebench.stats import repeated
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.jackknife import (
+    LEVEL,
     ClusterCounts,
     clustered_estimate,
 )
@@ -212,3 +215,32 @@ def table_rows(
     positive = {*RATIO_SCALES, *ratio}
     scored = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
     yield from repeated_rows(repeats, scored, level, standard_error)
+
+
+def consistency(
+    table: Given,
+    *,
+    group: str = "",
+    system: str = "",
+    scores: Sequence[str] = (),
+    ratio: Sequence[str] = (),
+    standard_error: float | None = None,
+    level: float = LEVEL,
+) -> Consistency:
+    """Measure how much of the scores in a table is noise: rows of the same `group` (the question)
+    and `system` are runs, in their order. Where these are not given, columns are known by their
+    names.
+
+    `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
+    true zero, so that a coefficient of variation means something. With a `standard_error` it is
+    also said how many runs lead to it. Raises SetupError with every problem of the table.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"question": ["a", "a", "b", "b"], "chrf": [0.1, 0.3, 0.7, 0.9]})
+    >>> round(jb.consistency(table, group="question").results.find("icc").value, 3)
+    0.895
+    """
+    read = read_table(table, filter(None, [group, system, *scores, *ratio]))
+    rows = table_rows(read, (group, system), scores, ratio, standard_error, level)
+    return Consistency(read.stem, Results(tuple(rows)), len(read))

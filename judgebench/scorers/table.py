@@ -17,12 +17,13 @@ from judgebench.data.table import Table as AnswerTable
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, raise_any, some
-from judgebench.progress import Progress
+from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Estimate, without_runtime
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table, format_number
+from judgebench.runs.from_tables import Given
 from judgebench.runs.load import Gathered
 from judgebench.scorers.config import scorer_configs
 from judgebench.scorers.judges import open_scorer
@@ -112,43 +113,6 @@ class Scores(Shown):
             yield Row("scores", "reason", Estimate(n, n=n), name, keys={"why": reason})
 
 
-def score_table(
-    table: Any, scorers: Sequence[Any], columns: Mapping[str, str], folder: Path | None,
-    progress: Progress,
-) -> Scores:  # fmt: skip
-    """Score the answers of a file or DataFrame. Scores are kept in `folder`, so that the same call
-    resumes; `columns` says which column is what where its name does not.
-
-    Raises SetupError with every problem of the table or the scorers, DiskFailed, and what a scorer
-    raises.
-    """
-    configs = scorer_configs(scorers)
-    read = read_table(table, columns.values(), "answers")
-    roles = _roles(read, columns)
-    message = "the table has this column already: give the scorer another name"
-    taken = (str(c.name) for c in configs if c.name in read.columns)
-    raise_any([Problem(message, read.file, 1, name) for name in taken])
-    answers = []
-    for line, row in read.records():
-        texts = {role: row[column] for role, column in roles.items()}
-        answers.append(Answer(str(line), metadata=row, **texts))  # type: ignore[arg-type]
-    gather, scored, about = Gathered("scorers"), {}, {}
-    opened = [gather(str(c.name), open_scorer, c, answers, Path()) for c in configs]
-    gather.raise_any()
-    for config, scorer in zip(configs, filter(None, opened), strict=True):
-        name, kept = str(config.name), KeptScores(scorer, folder)
-        progress.start(name, len(answers), 0)
-
-        def advance(n: int, name: str = name) -> None:
-            for _ in range(n):
-                progress.advance(name)
-
-        with closing(kept):
-            scored[name] = kept.of(answers, advance)
-        about[name] = {**scorer.about, "better": scorer.better or "unknown"}
-    return Scores(read, roles, answers, scored, about)
-
-
 def _roles(table: AnswerTable, columns: Mapping[str, str]) -> Mapping[str, str]:
     """The role of each column: as given, else by its name. Raises SetupError."""
     allowed = ", ".join(ROLES)
@@ -161,3 +125,50 @@ def _roles(table: AnswerTable, columns: Mapping[str, str]) -> Mapping[str, str]:
         problems.append(Problem(message, table.file, 1, "text", allowed=some(table.columns)))
     raise_any(problems)
     return {role: found[role] for role in ROLES if role in found}
+
+
+def score(
+    answers: Given,
+    scorers: Sequence[str | Mapping[str, Any]],
+    *,
+    columns: Mapping[str, str] = {},
+    folder: str | Path | None = None,
+    progress: Progress = SILENT,
+) -> Scores:
+    """Score the answers of a table, without labels: by ROUGE, chrF and whatever else
+    `judgebench list scorers` names. `to_frame()` has a row for each answer.
+
+    A scorer is a name, or settings as in `scorers` of a bench.yaml. `columns` says which column is
+    the `text`, `reference`, `question`, `system` or `group`, where its name does not. Scores are
+    kept in `folder`, so that the same call resumes. Raises SetupError with every problem.
+
+    >>> import judgebench as jb
+    >>> found = jb.score("answers.csv", ["length"], columns={"reference": "question"})
+    >>> found.to_frame().columns.to_list()[-1]
+    'length'
+    """
+    configs = scorer_configs(scorers)
+    read = read_table(answers, columns.values(), "answers")
+    roles = _roles(read, columns)
+    message = "the table has this column already: give the scorer another name"
+    taken = (str(c.name) for c in configs if c.name in read.columns)
+    raise_any([Problem(message, read.file, 1, name) for name in taken])
+    rows = []
+    for line, row in read.records():
+        texts = {role: row[column] for role, column in roles.items()}
+        rows.append(Answer(str(line), metadata=row, **texts))  # type: ignore[arg-type]
+    gather, scored, about = Gathered("scorers"), {}, {}
+    opened = [gather(str(c.name), open_scorer, c, rows, Path()) for c in configs]
+    gather.raise_any()
+    for config, scorer in zip(configs, filter(None, opened), strict=True):
+        name, kept = str(config.name), KeptScores(scorer, Path(folder) if folder else None)
+        progress.start(name, len(rows), 0)
+
+        def advance(n: int, name: str = name) -> None:
+            for _ in range(n):
+                progress.advance(name)
+
+        with closing(kept):
+            scored[name] = kept.of(rows, advance)
+        about[name] = {**scorer.about, "better": scorer.better or "unknown"}
+    return Scores(read, roles, rows, scored, about)

@@ -46,28 +46,3 @@ def log_capital(y: FloatArray, floor: float) -> FloatArray:
         capital.append(np.logaddexp(logsumexp(bets, axis=1) - math.log(len(BETS)), kept_back))
         running = bets[-1] if len(bets) else running
     return np.concatenate(capital)
-
-
-def divergence(p: float, q: float) -> float:
-    """The divergence of a coin of chance p from one of chance q (Kullback and Leibler), in nats:
-    what the log of the best bettor's capital gains with each observation.
-
-    >>> round(divergence(0.1, 0.02), 4)
-    0.0843
-    """
-    parts = ((p, q), (1 - p, 1 - q))
-    return sum(a * math.log(a / b) if a else 0.0 for a, b in parts if a or b)
-
-
-def needed(p: float, bound: float, alpha: float) -> int | None:
-    """About how many observations show at level alpha that a chance is on the side of the bound on
-    which p lies; None where it lies on neither.
-
-    >>> needed(0.12, 0.02, 0.01)
-    62
-    """
-    gain = divergence(p, bound) if 0 < bound < 1 else 0.0
-    if gain < 1e-9:
-        return None
-    stake = math.log(len(BETS) * zeta(_DECAY) / alpha)
-    return math.ceil(stake / gain)

@@ -14,9 +14,9 @@ a judge or at a truth: annotators are compared with the others' agreement among 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy  # whose parts load when they are first used
@@ -260,6 +260,8 @@ def _p(ratings: IntArray, clusters: Clusters, groups: Camps, k: int) -> float:
     return worst
 
 
+FEWEST_SHARED = 30  # items in common; fewer never show a copy
+_MANY = 300  # with whom nobody else can be compared: people who are right 99 times in 100 differ
 ALMOST_ALL, SURELY = 0.98, 0.90  # a copy is equal in so many items, and in more than so many
 LEAST_SHARED, EACH_WAY = 0.15, 0.20  # of the deviations: beyond anybody else, above and below
 ENOUGH = 200  # items of three labels, to know what annotators deviate from
@@ -279,6 +281,38 @@ def same_as(labels: IntArray, ratings: IntArray, clusters: Clusters, level: floa
         telling = ((others >= 0) & (others != own[:, None])).any(axis=1)
         found[a] = _almost_all(_equal(labels, own, telling, clusters, level))
     return found
+
+
+class Copy(NamedTuple):
+    """Two annotators, by column, of whom one may have the labels of the other: the same on all of
+    `n_equal` items; 0 where it shows on the items on which another annotator differs."""
+
+    first: int
+    second: int
+    n_equal: int
+
+
+def find_copy(
+    ratings: IntArray, clusters: Clusters, independent: Collection[int] = ()
+) -> Copy | None:
+    """The first two annotators who seem to be copies, but for those of whom both are in
+    `independent`; None without any.
+
+    >>> ratings = np.array([[0, 0, 1], [1, 1, 0], [1, 1, 1]] * 30)
+    >>> find_copy(ratings, Clusters(np.arange(90), 90))
+    Copy(first=0, second=1, n_equal=0)
+    """
+    # A copy is equal on almost all items: where it could not tell, everybody was.
+    share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
+    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= FEWEST_SHARED), 1)).tolist()
+    for a, b in alike:
+        if a in independent and b in independent:
+            continue
+        if len(share) == 2 and share[a, b] == 1 and both[a, b] >= _MANY:
+            return Copy(a, b, int(both[a, b]))
+        if same_as(ratings[:, a], np.delete(ratings, a, axis=1), clusters)[b - 1]:
+            return Copy(a, b, 0)
+    return None
 
 
 def same_as_truth(

@@ -35,7 +35,7 @@ class StressExtension:
 
     sample: int | None = None
     reviewed: bool = False
-    wing: str = "stress"
+    feature: str = "stress"
 
     def __call__(self, loaded: Loaded) -> Extension:
         """The altered answers. Raises SetupError with every problem of every attack, and where the
@@ -61,7 +61,7 @@ class StressExtension:
         )
         told = (not_used,) if left_out else ()
         return Extension(
-            wing=self.wing,
+            feature=self.feature,
             answers=plan.parents,
             beside=tuple(item.answer for item in items),
             lines=[to_set_line(item) for item in items],

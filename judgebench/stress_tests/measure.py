@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
@@ -19,8 +20,10 @@ from judgebench.records import Estimate, Verdict
 from judgebench.results.answer_texts import asked_of, reasons_of
 from judgebench.results.part import Card
 from judgebench.results.rows import Results, Row
+from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
+from judgebench.runs.open import findings
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired import NET_CHANGE, TURNED_YES
@@ -335,3 +338,14 @@ def _matched_by_control(stress: StressResult, judge: str, metric: Metric) -> boo
 
 def _count(share: Estimate) -> str:
     return f"{round((share.value or 0) * share.n)} of {share.n}"
+
+
+def stress(study: Study | str | Path) -> Shown:
+    """The findings of a run's stress test: attacks that were noticed, verdicts that held.
+
+    Raises SetupError where the run had none. `jb.load_bench(…, stress=True)` makes one.
+
+    >>> import judgebench as jb
+    >>> found = jb.stress(jb.open_run("runs/stressed"))
+    """
+    return findings(study, "stress", "stress test")

@@ -96,7 +96,8 @@ def drawn_of(given: Sequence[str]) -> Drawn:
             allowed = f"random, {', '.join(f'{kind}=COLUMN' for kind in _KINDS)}"
             message = f"is unknown{nearest(kind, (*_KINDS, 'random'))}"
             problems.append(Problem(message, "", None, "drawn", text, allowed))
-    raise_any(problems)
+    if problems:
+        raise SetupError(problems)
     return Drawn(**columns, random="random" in given)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict, is_slot
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, value_counts
-from judgebench.stats.copies import Bar, BarKind, bar_of, camps
+from judgebench.stats.copies import Bar, BarKind, Copy, bar_of, camps, find_copy
 from judgebench.stats.jackknife import LEVEL
 from judgebench.stats.label_use import Odd, odd_ones
 from judgebench.stats.response_sets import as_sets
@@ -194,6 +194,14 @@ class Humans:
         found = self._once("camps", lambda: camps(*self._labels))
         return tuple(tuple(self.makers[a] for a in camp) for camp in found)
 
+    def copied_pair(self, independent: Collection[str] = ()) -> Copy | None:
+        """The makers, by column, of whom one may be copied; None without any, and of places in a
+        list. Of the `independent`, equal labels are no sign of a copy."""
+        if self.has_places:
+            return None
+        columns = {i for i, name in enumerate(self.makers) if name in independent}
+        return find_copy(self.made.values, self.clusters, columns)
+
     def only(self, rows: IntArray, answers: IndexedAnswers) -> Humans:
         """The same of the answers at these rows, which are `answers`; the truth stays as it is."""
         place = np.full(len(self.truth), -1, dtype=np.int64)
@@ -347,7 +355,7 @@ class Study:
                 found[name][row] = sys.intern(text)  # of a million answers few differ
         return found
 
-    @property
+    @cached_property
     def drawn(self) -> Drawn:
         """The declared draw of the labelled answers; else that by a column of weights or chances
         of a usual name. Raises SetupError for another declaration."""

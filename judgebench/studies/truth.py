@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.records import ADJUDICATED, Blindness, HumanLabel, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -131,7 +131,8 @@ class TruthConfig(BaseModel):
             for p, those in fitting.items()
             if not those
         ]
-        raise_any(problems)
+        if problems:
+            raise SetupError(problems)
         chosen = tuple(sorted({a for those in fitting.values() for a in those}) or everybody)
         self._check_people(chosen, everybody)
         return chosen

@@ -9,13 +9,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-import judgebench
 from judgebench.alignment.against_truth import scores
 from judgebench.alignment.caveats import collapsed, constant_note
 from judgebench.alignment.statistics import STATISTICS
@@ -24,12 +23,16 @@ from judgebench.files import to_json
 from judgebench.learning.folds import sketch
 from judgebench.learning.learnt import LEARNT, SEARCH, Learner, TrainingSet
 from judgebench.models.checkpoint import sha256_of
+from judgebench.progress import SILENT, ProgressDisplay
 from judgebench.records import Answer, Estimate
+from judgebench.results.screen import Screen
 from judgebench.rubric import Rubric
-from judgebench.runs.bench import Bench
+from judgebench.runs.bench import Bench, default_run_folder
+from judgebench.runs.benchmark import load_bench
 from judgebench.runs.folder import RunFolder, sealed
-from judgebench.runs.judging import Work
-from judgebench.runs.open import open_run
+from judgebench.runs.forecast import budget_of
+from judgebench.runs.judging import Stop, Work
+from judgebench.runs.open import open_folder
 from judgebench.studies.study import Study
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.exported import (
@@ -43,6 +46,7 @@ from judgebench.tuning.exported import (
     sums_of,
 )
 from judgebench.tuning.judges import learner_of, open_examination, open_judges
+from judgebench.version import VERSION
 from judgebench.words import counted, listed
 
 # What the files of some ways to learn would tell a stranger.
@@ -147,7 +151,7 @@ def _table(content: Mapping[str, Any], metric: str, title: str) -> Iterator[str]
 _SHOWN = ("accuracy", "balanced_accuracy", "weighted_kappa", "severe_recall")
 
 
-def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool = False) -> None:
+def write_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool = False) -> None:
     """Write the folder, whole or not at all. What the judge learns from all labels is taken from
     the run folder where `judgebench tune` made it, and is learnt now where it did not.
 
@@ -175,7 +179,7 @@ def export_judge(bench: Bench, name: str, to: Path, work: Work, *, merged: bool 
         _write_beside(part, rubric, train)
         beside = {file: len(more) for file, more in train.beside.items()}
         content = {
-            "judgebench": judgebench.__version__,
+            "judgebench": VERSION,
             "name": name,
             "recipe": recipe,
             "merged": merged,
@@ -250,7 +254,7 @@ def _seen(train: TrainingSet) -> Iterator[Answer]:
 
 
 def _study(bench: Bench, run: RunFolder) -> Study:
-    return open_run(run, bench.config.truth, bench.config.report.level)
+    return open_folder(run, bench.config.truth, bench.config.report.level)
 
 
 def _scores(study: Study, name: str) -> Iterator[dict[str, Any]]:
@@ -266,3 +270,34 @@ def _scores(study: Study, name: str) -> Iterator[dict[str, Any]]:
                         "value": found.value, "low": found.low, "high": found.high, "n": found.n,
                         "n_missing": found.n_missing, "method": found.method,
                     }  # fmt: skip
+
+
+def export_judge(
+    bench: str | Path,
+    name: str,
+    to: str | Path,
+    *,
+    folder: str | Path | None = None,
+    merged: bool = False,
+    budget: float | None = None,
+    data_folder: str | Path | None = None,
+    show_progress: bool = False,
+) -> Path:
+    """Write what a judge learns from all labels into the folder `to`, with rubric, manifest and
+    model card, to be used on other data: `{name: NAME, tuned: TO}` among the judges.
+
+    `folder` is the run folder (default: runs/NAME of the benchmark), which must hold the judge's
+    out-of-fold verdicts. `merged` writes a whole model in place of an adapter. The others are as in
+    `run` and `load_bench`. Raises SetupError where that cannot be, or where `to` is there already.
+
+    >>> import judgebench as jb
+    >>> found = jb.tune("bench.yaml", "runs/tuned")
+    >>> jb.export_judge("bench.yaml", "my-judge", "exported", folder="runs/tuned").name
+    'exported'
+    """
+    display = ProgressDisplay(Screen()) if show_progress else nullcontext(SILENT)
+    with closing(load_bench(bench, data_folder=data_folder)) as loaded, display as progress:
+        at = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
+        work = Work(at, progress, budget_of(loaded, at, budget), Stop())
+        write_judge(loaded, name, Path(to), work, merged=merged)
+    return Path(to)

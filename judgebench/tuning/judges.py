@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -18,9 +19,13 @@ from judgebench.learning.learnt import (
     describe_folds,
 )
 from judgebench.prompt import load_prompt
+from judgebench.results.shown import Shown
 from judgebench.runs.bench import Bench, Extension, LearntEntry, Loaded
+from judgebench.runs.benchmark import run
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.load import Gathered, no_texts
+from judgebench.runs.load import Gathered, load_bench, no_texts
+from judgebench.runs.open import findings, is_run
+from judgebench.studies.study import Study
 from judgebench.tuning.config import (
     SHUFFLED,
     BagOfWordsConfig,
@@ -101,11 +106,11 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
 class TuningExtension:
     """An `Extend` by which what is learnt is also examined."""
 
-    wing: str = "tuning"
+    feature: str = "tuning"
 
     def __call__(self, loaded: Loaded) -> Extension:
         answers = tuple(loaded.dataset.answers)
-        return Extension(wing=self.wing, answers=answers, learnt=open_examination)
+        return Extension(feature=self.feature, answers=answers, learnt=open_examination)
 
 
 def _examined(
@@ -243,3 +248,29 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
             found = entry.model_copy(update={"model": str(beside)}) if beside.exists() else entry
             return Lora(found, rubric, load_prompt(entry.prompt, bench.file.parent))
     raise TypeError(type(entry))
+
+
+def tune(
+    bench: Study | str | Path,
+    folder: str | Path | None = None,
+    *,
+    budget: float | None = None,
+    show_progress: bool = False,
+) -> Shown:
+    """Measure judges that learn on answers that they never saw: the gain over what was there
+    before, what one would have claimed without folds, held-out systems, learning curves.
+
+    Runs the bench.yaml as `judgebench tune` does, into the run folder (default: runs/NAME); of a
+    study of such a run, shows it again. `budget` and `show_progress` are as in `run`.
+
+    Raises SetupError where no judge learns.
+
+    >>> import judgebench as jb
+    >>> frame = jb.tune("bench.yaml", "runs/tuned").to_frame()
+    >>> sorted(frame.analysis.unique())
+    ['gain', 'otherwise', 'score', 'test']
+    """
+    if not (isinstance(bench, Study) or is_run(bench)):
+        loaded = load_bench(Path(bench), extend=TuningExtension())
+        bench = run(loaded, folder, budget=budget, show_progress=show_progress)
+    return findings(bench, "tuning", "judge that learns")

@@ -9,7 +9,7 @@ from built_case import HIDDEN, QUESTIONS, SYSTEMS, TASKS, answers, study_file, t
 
 from judgebench.annotation.build import Built, build, item_of, secret_of
 from judgebench.annotation.config import load_setup
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import Screen
 from judgebench.data.load import load_data
 from judgebench.errors import SetupError
@@ -27,7 +27,7 @@ def texts(screen: Screen) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_what_the_server_opens_tells_nothing_of_the_data(tmp_path: Path, task: str) -> None:
-    made = init(study_file(tmp_path, task), tmp_path / "study")
+    made = annotate(study_file(tmp_path, task), tmp_path / "study")
     served = b"".join(p.read_bytes() for p in (made.study / "served").rglob("*") if p.is_file())
     assert b"Answer 0" in served
     for name in HIDDEN:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import judgebench as jb
 from judgebench.annotation.export import label_rows
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.items import AT_RANDOM, chances, drawn
 from judgebench.annotation.store import open_store
 from judgebench.errors import SetupError
@@ -57,7 +57,7 @@ def chosen(folder: Path, **choose: object) -> Path:
     """A study of the drawn items."""
     file = study_file(folder, metrics=["tone"], items="answers.csv",
                       choose={"items": 6, "verdicts": verdict_files(folder), **choose})  # fmt: skip
-    init(file, folder / "study")
+    annotate(file, folder / "study")
     return folder / "study"
 
 
@@ -105,5 +105,5 @@ def test_what_cannot_be_chosen_by_is_an_error(tmp_path: Path, task, choose, said
     verdict_files(tmp_path)
     file = study_file(tmp_path, task, choose=choose)
     with pytest.raises(SetupError, match=said):
-        init(file, tmp_path / "study")
+        annotate(file, tmp_path / "study")
     assert not (tmp_path / "study").exists()

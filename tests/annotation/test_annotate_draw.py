@@ -221,7 +221,7 @@ def adjudication(folder: Path, call: Call, n_items: int = 8) -> Path:
     assert call("init", *tables, *order, "--to", folder)[0] == 0
     drawn = ("annotate", "draw", "disagreements", folder / "layout.yaml", "--items", n_items)
     code, out, _ = call(*drawn, "--to", folder / "drawn.csv")
-    assert (code, f"{n_items} items. Next: an annotate.yaml" in out) == (0, True)
+    assert (code, f"{n_items} items, to be `items` of an annotate.yaml" in out) == (0, True)
     config = {
         "name": "gold", "items": "drawn.csv", "rubric": "rubric.yaml", "per_item": 1,
         "annotators": ["adjudicated"],

@@ -16,12 +16,12 @@ from built_case import study_file
 import judgebench as jb
 from judgebench.annotation.build import read_key
 from judgebench.annotation.export import export
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import PART, Field, Screen
 from judgebench.annotation.store import SERVED, open_store
 from judgebench.data.load import load_data
 from judgebench.data.pairs import WantedPairs
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 from judgebench.records import Dataset, HumanLabel
 from judgebench.rubric import load_rubric
 from judgebench.shipped import shipped_folder
@@ -84,7 +84,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     labels["annotator"] = labels["annotator"].map(names)
     labels = labels[["item_id", "annotator", "scientific_consensus", "extent_of_harm", "empathy"]]
     study = folder / "annotate" / "study"
-    init(folder / "annotate" / "annotate.yaml", study)
+    annotate(folder / "annotate" / "annotate.yaml", study)
     done = labelled_by_http(study, labels)
     at = pd.Series(list(zip(labels["item_id"], labels["annotator"], strict=True)))
     export(study, folder / "annotate" / "labels.csv")
@@ -131,7 +131,7 @@ def test_labels_are_those_of_the_same_cells_whichever_way_they_come(example: Exa
 def labelled(folder: Path, task: str, says: Callable[[Field, list[str]], str]) -> Path:
     """A study of two annotators for each item, who all `say` the same of a field and of the texts
     that it is about: all those that are compared, or one."""
-    made = init(study_file(folder, task, per_item=2), folder / "study")
+    made = annotate(study_file(folder, task, per_item=2), folder / "study")
     with open_store(made.study) as store:
         for who in store.annotators:
             for name in store.assigned(who):
@@ -191,7 +191,7 @@ def test_labels_of_both_parts_are_read(tmp_path: Path) -> None:
     assert all((label == "Kind") == item_id.endswith("s") for item_id, label in tones.items())
 
 
-@pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
+@pytest.mark.skipif("ranking" not in FEATURES, reason="needs the feature `ranking`")
 def test_ranks_are_read_by_the_ranking(tmp_path: Path) -> None:
     from judgebench.ranking.human import read_ranks
 

@@ -10,7 +10,7 @@ from built_case import answers, study_file, table
 from judgebench.annotation import server
 from judgebench.annotation.build import item_of
 from judgebench.annotation.export import export, key_of, label_rows, sheet
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import open_store
 from judgebench.errors import SetupError
@@ -41,7 +41,7 @@ def gold_file(folder: Path, rows: list[list[str]] = ROWS, **gold: object) -> Pat
 
 
 def made(folder: Path, **gold: object) -> Path:
-    return init(gold_file(folder, **gold), folder / "study").study
+    return annotate(gold_file(folder, **gold), folder / "study").study
 
 
 def ids(study: Path) -> dict[str, str]:
@@ -64,7 +64,7 @@ def label_item(person: Person, screen: str, tone: str, truth: str = "Yes") -> No
 
 
 def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path: Path) -> None:
-    told = repr(init(gold_file(tmp_path), tmp_path / "study"))
+    told = repr(annotate(gold_file(tmp_path), tmp_path / "study"))
     assert "4 gold items for everybody, 33 % of the items of each: 2 at first" in told
     orders = {name: by_item(tmp_path / "study", name) for name in ("ann", "ben", "cem")}
     for own in orders.values():
@@ -203,7 +203,7 @@ def test_gold_items_can_come_later_and_new_people_begin_with_them(tmp_path: Path
     text = file.read_text().replace("- cem", "- cem\n- dot")
     file.write_text(text)
     before = {name: by_item(study, name) for name in ("ann", "ben", "cem")}
-    init(file, study, new_version=True)
+    annotate(file, study, new_version=True)
     for name, own in before.items():
         now = by_item(study, name)
         assert now[: len(own)] == own
@@ -227,7 +227,7 @@ WRONG = {
 def test_what_no_study_can_hold_is_reported(tmp_path: Path, name: str) -> None:
     rows, settings, message = WRONG[name]
     with pytest.raises(SetupError, match=message):
-        init(gold_file(tmp_path, rows, **settings), tmp_path / "study")
+        annotate(gold_file(tmp_path, rows, **settings), tmp_path / "study")
     assert not (tmp_path / "study").exists()
 
 
@@ -236,10 +236,10 @@ def test_known_labels_of_items_need_no_texts_but_a_name(tmp_path: Path) -> None:
     table(
         tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Kind"], ["quartz-1m", "Rude"]]
     )
-    assert "2 gold items" in repr(init(file, tmp_path / "study"))
+    assert "2 gold items" in repr(annotate(file, tmp_path / "study"))
     table(tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Kind"], ["other", "Rude"]])
     with pytest.raises(SetupError, match="has no text and is none of the items; found other"):
-        init(file, tmp_path / "other")
+        annotate(file, tmp_path / "other")
     file = study_file(tmp_path / "two", "ranking", gold={"items": "gold.csv"})
     with pytest.raises(SetupError, match="gold: is for other tasks"):
-        init(file, tmp_path / "third")
+        annotate(file, tmp_path / "third")

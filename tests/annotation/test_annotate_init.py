@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import judgebench as jb
 from judgebench.annotation import design
 from judgebench.annotation.build import read_key
-from judgebench.annotation.init import init, reassign
+from judgebench.annotation.init import annotate, reassign
 from judgebench.annotation.store import Store, open_store
-from judgebench.checks import check_all
+from judgebench.checks import check
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 
@@ -27,7 +27,7 @@ COLUMNS = ["item_id", "question", "system", "text", "reference"]
 
 def begun(folder: Path, task: str = "labels", **changes: object) -> Path:
     """The folder of a new study."""
-    return init(study_file(folder / "in", task, **changes), folder / "study").study
+    return annotate(study_file(folder / "in", task, **changes), folder / "study").study
 
 
 def rows_of(study: Path, task: str = "labels") -> dict[str, str]:
@@ -45,7 +45,7 @@ def change(folder: Path, *rows: list[str], drop: str = "", **changes: object) ->
 
 
 def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Path) -> None:
-    made = init(study_file(tmp_path, calibration=3), tmp_path / "study")
+    made = annotate(study_file(tmp_path, calibration=3), tmp_path / "study")
     shown = repr(made)
     assert "12 items, 3 of them for everybody first" in shown
     assert "the others for 2 of 3 annotators" in shown
@@ -66,9 +66,9 @@ def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Pa
 def test_answers_that_would_be_shown_without_a_question_are_pointed_out(tmp_path: Path) -> None:
     said = "the page shows answers alone: no column holds questions"
     file = study_file(tmp_path, items="answers.csv")
-    assert said not in init(file, tmp_path / "study").facts
+    assert said not in annotate(file, tmp_path / "study").facts
     table(tmp_path / "answers.csv", ["item_id", "text"], [[f"a{n}", f"Rest {n}."] for n in "123"])
-    assert said in init(file, tmp_path / "alone").facts
+    assert said in annotate(file, tmp_path / "alone").facts
 
 
 def test_items_under_other_names_of_columns_are_understood(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_items_under_other_names_of_columns_are_understood(tmp_path: Path) -> No
     (tmp_path / "short.yaml").write_text(short)
     rows = [[f"a{n}", f"May I walk {n} km?", f"Rest {n} days, then walk.", "Safe"] for n in "123"]
     table(tmp_path / "mine.csv", ["ID", "Prompt", "Reply", "Huber"], rows)
-    init(file, tmp_path / "study")
+    annotate(file, tmp_path / "study")
     with open_store(tmp_path / "study") as store:
         asked = [screen.screen for screen in store.screens.values()]
     assert [one for one in map(str, asked) if "walk 2 km" in one and "Rest 2 days" in one]
@@ -89,7 +89,7 @@ def test_a_table_without_texts_is_named(tmp_path: Path) -> None:
     file = study_file(tmp_path, items="answers.csv")
     table(tmp_path / "answers.csv", ["n", "m"], [[f"{n}", "1"] for n in "123"])
     with pytest.raises(SetupError, match=r"answers\.csv"):
-        init(file, tmp_path / "study")
+        annotate(file, tmp_path / "study")
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -112,7 +112,7 @@ def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
     message = "looks: cannot be met; found 13; allowed: at most 12"
     with pytest.raises(jb.SetupError, match=re.escape(f"{file}: {message}")):
         jb.annotate(file, tmp_path / "study")
-    errors = check_all([file], "medical-safety").errors
+    errors = check([file], "medical-safety").errors
     assert any(message in str(error) for error in errors)
     names = study_file(tmp_path, annotators=["ann", "Ann", "b/c", "adjudicated", "lead"])
     with pytest.raises(jb.SetupError) as caught:
@@ -132,7 +132,7 @@ def test_a_study_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     study = begun(tmp_path)
     before = (study / "key.json").read_bytes()
     with pytest.raises(jb.SetupError, match=r"key\.json: a study is there.*--new-version"):
-        init(tmp_path / "in" / "annotate.yaml", study)
+        annotate(tmp_path / "in" / "annotate.yaml", study)
     assert (study / "key.json").read_bytes() == before
 
 
@@ -145,14 +145,14 @@ def test_a_study_that_cannot_be_finished_leaves_nothing_behind(
     file, before = study_file(tmp_path), sorted(tmp_path.iterdir())
     monkeypatch.setattr(Store, "assign", full)
     with pytest.raises(jb.DiskFailed, match="No space left"):
-        init(file, tmp_path / "study")
+        annotate(file, tmp_path / "study")
     with pytest.raises(jb.DiskFailed, match=r"annotate\.yaml"):
-        init(file, file / "study")
+        annotate(file, file / "study")
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_check_says_what_the_study_is(tmp_path: Path) -> None:
-    found = check_all([study_file(tmp_path, "ranking")], "medical-safety")
+    found = check([study_file(tmp_path, "ranking")], "medical-safety")
     assert not found.errors
     assert "(ranking) of 4 items, 2 of 3 annotators" in found.facts[0]
 
@@ -162,7 +162,7 @@ def test_a_bench_is_a_study_too(tmp_path: Path) -> None:
     value = {"name": "b", "rubric": "mine.yaml", "data": ["answers.csv"],
              "annotate": {"annotators": ["ann", "ben"], "per_item": 1}}  # fmt: skip
     (tmp_path / "bench.yaml").write_text(yaml.safe_dump(value), "utf-8")
-    made = init(tmp_path / "bench.yaml", tmp_path / "deep" / "study")
+    made = annotate(tmp_path / "bench.yaml", tmp_path / "deep" / "study")
     with open_store(made.study) as store:
         assert len(store.screens) == 12
 
@@ -178,7 +178,7 @@ def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:
     new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
     other = ["quartz-0s", QUESTIONS[0], "secretgpt", "Another answer.", "Ref 0."]
     file = change(tmp_path, other, new, drop="quartz-0h", per_item=3)
-    shown = repr(init(file, study, new_version=True))
+    shown = repr(annotate(file, study, new_version=True))
     assert "version 2: 10 items unchanged, 1 changed, 1 new, 1 gone" in shown
     assert "2 of 6 labels count on" in shown
     assert "http" not in shown  # nobody is new
@@ -195,12 +195,12 @@ def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:
             assert store.assigned(name)[-1] == fresh
             assert changed in store.assigned(name)
             assert gone not in store.assigned(name)
-    back = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
+    back = annotate(change(tmp_path, other, new, per_item=3), study, new_version=True)
     assert "version 3: 12 items unchanged, 1 changed, 0 new, 0 gone" in repr(back)
     with open_store(study) as store:
         assert store.labels("ann", gone) == {"tone": "Kind", "truth": "Yes"}
         assert len(store.rows("SELECT * FROM events")) == 6
-    again = init(change(tmp_path, other, new, per_item=3), study, new_version=True)
+    again = annotate(change(tmp_path, other, new, per_item=3), study, new_version=True)
     assert "version 3: 13 items unchanged, 0 changed, 0 new, 0 gone" in repr(again)
 
 
@@ -209,9 +209,9 @@ def test_an_item_that_comes_back_is_still_of_those_who_had_it(tmp_path: Path) ->
     name = rows_of(study)[drop]
     with open_store(study) as store:
         before = store.orders
-    init(change(tmp_path, drop=drop, per_item=1), study, new_version=True)
+    annotate(change(tmp_path, drop=drop, per_item=1), study, new_version=True)
     reassign(study, next(who for who, own in before.items() if name not in own))
-    init(change(tmp_path, per_item=1), study, new_version=True)
+    annotate(change(tmp_path, per_item=1), study, new_version=True)
     with open_store(study) as store:
         assert [name in store.assigned(who) for who in before] == [
             name in own for own in before.values()
@@ -247,7 +247,9 @@ def test_a_running_server_sees_the_new_version(tmp_path: Path) -> None:
     study = begun(tmp_path)
     with closing(Store(study / "served" / "study.sqlite")) as serving:
         assert len(serving.screens) == 12
-        init(change(tmp_path, ["quartz-new", "New?", "s", "Fresh.", ""]), study, new_version=True)
+        annotate(
+            change(tmp_path, ["quartz-new", "New?", "s", "Fresh.", ""]), study, new_version=True
+        )
         assert len(serving.screens) == 13
 
 
@@ -259,7 +261,7 @@ def test_a_changed_question_of_one_metric_keeps_labels_of_the_other(tmp_path: Pa
     file = study_file(tmp_path / "in")
     rubric = (tmp_path / "in" / "mine.yaml").read_text("utf-8").replace("True?", "Correct?")
     (tmp_path / "in" / "mine.yaml").write_text(rubric, "utf-8")
-    assert "1 of 2 labels count on" in repr(init(file, study, new_version=True))
+    assert "1 of 2 labels count on" in repr(annotate(file, study, new_version=True))
     with open_store(study) as store:
         assert store.labels("ann", name) == {"tone": "Kind"}
         assert "Correct?" in str(store.meta["rubric"])
@@ -271,7 +273,7 @@ def test_a_field_of_the_key_means_the_same_in_every_version(tmp_path: Path) -> N
     more = [f"quartz-0{n}" for n in "abcd"]
     rows = [[item, QUESTIONS[0], f"sys{item[-1]}", f"More {item}.", "Ref 0."] for item in more]
     file = change(tmp_path, *rows, task="ranking")
-    assert "3 items unchanged, 1 changed, 0 new" in repr(init(file, study, new_version=True))
+    assert "3 items unchanged, 1 changed, 0 new" in repr(annotate(file, study, new_version=True))
     after = read_key(study / "key.json").screens
     assert after.keys() == before.keys()
     for name, targets in before.items():
@@ -284,7 +286,7 @@ def test_somebody_who_joins_gets_calibration_and_new_items(tmp_path: Path) -> No
         before = {name: store.assigned(name) for name in store.annotators}
     new = [[f"quartz-n{n}", f"New {n}?", "secretgpt", f"Fresh {n}.", ""] for n in range(6)]
     file = change(tmp_path, *new, calibration=2, annotators=["ann", "ben", "cem", "dot"])
-    made = init(file, study, new_version=True)
+    made = annotate(file, study, new_version=True)
     assert list(made.links) == ["dot"]
     with open_store(study) as store:
         assert f"dot: {len(store.assigned('dot'))} items" in made.facts
@@ -305,8 +307,8 @@ def test_other_guidelines_are_a_new_version(tmp_path: Path) -> None:
     study = begun(tmp_path)
     (tmp_path / "in" / "guide.md").write_text("Be *fair*.", "utf-8")
     file = study_file(tmp_path / "in", guidelines="guide.md")
-    assert "version 2: 12 items unchanged" in repr(init(file, study, new_version=True))
-    assert "version 2: 12 items unchanged" in repr(init(file, study, new_version=True))
+    assert "version 2: 12 items unchanged" in repr(annotate(file, study, new_version=True))
+    assert "version 2: 12 items unchanged" in repr(annotate(file, study, new_version=True))
     with open_store(study) as store:
         assert store.meta["guidelines"] == "Be *fair*."
 
@@ -315,19 +317,19 @@ def test_the_key_of_another_study_is_refused(tmp_path: Path) -> None:
     study, other = begun(tmp_path), begun(tmp_path / "b", seed=5)
     (study / "key.json").write_bytes((other / "key.json").read_bytes())
     with pytest.raises(jb.SetupError, match=r"key\.json: study: is the key of another study"):
-        init(study_file(tmp_path / "in"), study, new_version=True)
+        annotate(study_file(tmp_path / "in"), study, new_version=True)
     (study / "key.json").unlink()
     with pytest.raises(jb.SetupError, match="the key of the study cannot be read"):
-        init(study_file(tmp_path / "in"), study, new_version=True)
+        annotate(study_file(tmp_path / "in"), study, new_version=True)
     with pytest.raises(jb.SetupError, match="no such file"):
-        init(study_file(tmp_path / "in"), tmp_path / "nothing", new_version=True)
+        annotate(study_file(tmp_path / "in"), tmp_path / "nothing", new_version=True)
 
 
 def test_what_figures_rest_on_cannot_change(tmp_path: Path) -> None:
     study = begun(tmp_path)
     file = change(tmp_path, per_item=3, looks=[5], annotators=["ann", "ben"])
     with pytest.raises(jb.SetupError) as caught:
-        init(file, study, new_version=True)
+        annotate(file, study, new_version=True)
     per_item, looks, annotators = map(str, caught.value.problems)
     assert per_item == f"{file}: per_item: cannot change now; found 3; allowed: 2"
     assert "looks: cannot change now" in looks
@@ -351,7 +353,7 @@ def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
     new = [f"quartz-n{n}" for n in range(4)]
     rows = [[item, f"{item}?", "secretgpt", f"Fresh {item}.", ""] for item in new]
     file = change(tmp_path, *rows, calibration=2, annotators=["ann", "ben"])
-    init(file, study, new_version=True)  # now that they have nothing left, they may go
+    annotate(file, study, new_version=True)  # now that they have nothing left, they may go
     with open_store(study) as store:
         assert store.assigned("cem") == [begun_]
         assert {"s0013", "s0014", "s0015", "s0016"} <= set(store.assigned("ann"))
@@ -363,10 +365,10 @@ def test_a_study_that_all_have_left_needs_somebody_new(tmp_path: Path) -> None:
         reassign(study, name)
     new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
     with pytest.raises(jb.SetupError, match="annotators: have all left: name somebody who labels"):
-        init(change(tmp_path, new, per_item=1), study, new_version=True)
+        annotate(change(tmp_path, new, per_item=1), study, new_version=True)
     joined = ["ann", "ben", "cem", "dot"]
     file = change(tmp_path, new, per_item=1, annotators=joined)
-    made = init(file, study, new_version=True)
+    made = annotate(file, study, new_version=True)
     assert list(made.links) == ["dot"]
     assert "too few" not in repr(made)
 
@@ -394,7 +396,7 @@ def test_nobody_who_is_revoked_gets_items_until_a_new_link(tmp_path: Path) -> No
         assert store.orders["dot"] == had["dot"]
     new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
     file = change(tmp_path, new, annotators=["ann", "ben", "cem", "dot"])
-    assert "new items get 1 label each, not 2" in repr(init(file, study, new_version=True))
+    assert "new items get 1 label each, not 2" in repr(annotate(file, study, new_version=True))
     with open_store(study) as store:
         store.make_link("dot", "annotator", 600)
     assert "dot: " in repr(reassign(study, "ben"))

@@ -13,7 +13,7 @@ from built_case import study_file
 import judgebench as jb
 from judgebench.annotation.build import Key, Target
 from judgebench.annotation.export import label_rows
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected, due_look, labels_on
 from judgebench.annotation.screens import Field, Option, Screen, Section
 from judgebench.annotation.store import KEY, SERVED, Store, open_store
@@ -170,7 +170,7 @@ def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
 def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
     tmp_path: Path, call: Call, task: str
 ) -> None:
-    study = init(study_file(tmp_path / "in", task, looks=[6]), tmp_path / "study").study
+    study = annotate(study_file(tmp_path / "in", task, looks=[6]), tmp_path / "study").study
     with open_store(study) as store:
         for who, own in store.orders.items():
             for name in own:
@@ -195,7 +195,7 @@ def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
 def test_a_task_without_labels_of_judges_has_no_looks(
     tmp_path: Path, call: Call, task: str
 ) -> None:
-    study = init(study_file(tmp_path / "in", task), tmp_path / "study").study
+    study = annotate(study_file(tmp_path / "in", task), tmp_path / "study").study
     code, _, said = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
     assert (code, f"look: does not apply to the task {task}" in said) == (2, True)
 

@@ -27,7 +27,7 @@ from page_case import (
 )
 
 from judgebench.annotation.export import import_events, sheet, snapshot
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import open_store, work_of
 from judgebench.errors import SetupError
@@ -550,7 +550,7 @@ async def phone(tab: Tab) -> None:
 def test_a_study_says_that_the_last_label_opens_the_next_item(tmp_path: Path) -> None:
     for value in (True, False):
         file = study_file(tmp_path / f"in {value}", auto_advance=value)
-        with open_store(init(file, tmp_path / f"study {value}").study) as store:
+        with open_store(annotate(file, tmp_path / f"study {value}").study) as store:
             assert work_of(store, "ann")["auto_advance"] is value
             store.rows("DELETE FROM meta WHERE key = 'auto_advance'")  # of an older study
             assert work_of(store, "ann")["auto_advance"] is False

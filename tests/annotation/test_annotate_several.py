@@ -15,7 +15,7 @@ from page_case import SAVED, TITLE
 import judgebench as jb
 from judgebench.annotation.build import read_key
 from judgebench.annotation.export import label_rows
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import SERVED, Store
 from judgebench.records import ADJUDICATED
@@ -36,7 +36,7 @@ def made(folder: Path, **changes: Any) -> Path:
     file = study_file(folder, rubric="tone.yaml", per_item=3, **changes)
     rubric = {"name": "tone", "version": "1", "instructions": "Label.", "metrics": [TONE]}
     (folder / "tone.yaml").write_text(yaml.safe_dump(rubric), "utf-8")
-    init(file, folder / "study")
+    annotate(file, folder / "study")
     return folder / "study"
 
 

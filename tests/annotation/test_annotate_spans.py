@@ -13,7 +13,7 @@ from page_case import SAVED, TITLE, fits, labels, press, signed_in, study
 
 from judgebench.annotation import server
 from judgebench.annotation.export import label_rows
-from judgebench.annotation.init import init
+from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import spans_in
 from judgebench.annotation.store import Store
 from judgebench.data.load import load_data
@@ -45,7 +45,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(folder: Path, **changes: object) -> Path:
-    return init(study_file(folder, spans=True, **changes), folder / "study").study
+    return annotate(study_file(folder, spans=True, **changes), folder / "study").study
 
 
 def test_spans_are_saved_checked_and_exported_with_the_label(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_spans_are_saved_checked_and_exported_with_the_label(tmp_path: Path) -> 
 
 
 def test_a_study_that_does_not_ask_for_spans_takes_none(tmp_path: Path) -> None:
-    folder = init(study_file(tmp_path), tmp_path / "study").study
+    folder = annotate(study_file(tmp_path), tmp_path / "study").study
     with served(folder) as site:
         ann = site.enters("ann")
         item = ann.gets("/api/work")["items"][0]["id"]

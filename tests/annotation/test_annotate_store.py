@@ -10,9 +10,9 @@ from annotate_case import plain, small_study
 from pydantic import ValidationError
 
 from judgebench.annotation.export import snapshot
+from judgebench.annotation.lead import collected
 from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import SERVED, Event, Store, open_store
-from judgebench.api import collected
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 

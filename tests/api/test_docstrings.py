@@ -9,12 +9,12 @@ import pytest
 import judgebench as jb
 
 # Those of wings are tested with them.
-OF_WINGS = (
+OF_FEATURES = (
     "annotate", "collected", "compare", "consistency", "correlate", "count_drawn", "draw",
     "estimate", "export_judge", "prefer", "rank", "score", "stress", "tune", "watch",
 )  # fmt: skip
 FUNCTIONS = sorted(
-    name for name in jb.__all__ if inspect.isfunction(getattr(jb, name)) and name not in OF_WINGS
+    name for name in jb.__all__ if inspect.isfunction(getattr(jb, name)) and name not in OF_FEATURES
 )
 
 

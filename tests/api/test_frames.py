@@ -97,6 +97,6 @@ def test_decisions_are_a_table_of_what_a_screen_shows(place: Path) -> None:
     (empathy,) = (d for d in decisions.decisions if d.metric == "empathy")
     shown = table.loc["Empathy", "my-judge"]
     assert shown.outcome == empathy.outcome
-    assert shown.accuracy == decisions.accuracy("my-judge", "empathy").value
-    assert shown.humans == decisions.ceiling("empathy").value
+    shares = decisions.shares("my-judge", "empathy")
+    assert (shown.accuracy, shown.humans) == (shares.worst.value, shares.humans.value)
     assert shown.why

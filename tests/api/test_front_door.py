@@ -12,7 +12,6 @@ import pytest
 import judgebench as jb
 from judgebench.data.load import load_data
 from judgebench.errors import SetupError
-from judgebench.features import WINGS
 from judgebench.rubric import load_rubric
 
 
@@ -67,16 +66,9 @@ def test_no_module_is_named_like_a_public_name() -> None:
         assert module.name not in jb.__all__
 
 
-def test_without_a_wing_its_functions_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgebench.features.WINGS", {})
-    for function in (jb.decide, jb.stress, jb.rank, lambda study: jb.compare(study, study)):
-        with pytest.raises(jb.SetupError, match="this installation of judgebench lacks"):
-            function(object())  # type: ignore[arg-type]
-
-
 def test_a_run_folder_is_taken_wherever_a_study_is(here: Path, tmp_path: Path) -> None:
     study = jb.open_run("runs/small")
-    for function in (jb.align, jb.decide, *([jb.estimate] if "estimate" in WINGS else ())):
+    for function in (jb.align, jb.decide, jb.estimate):
         assert function("runs/small").results.rows == function(study).results.rows  # type: ignore[operator]
     named = jb.align(here / "runs" / "small", truth="majority")
     assert named.results.rows == jb.align(jb.open_run("runs/small", truth="majority")).results.rows
@@ -94,12 +86,12 @@ def test_a_run_folder_is_taken_wherever_a_study_is(here: Path, tmp_path: Path) -
 
 def test_what_is_no_study_is_said_so_in_one_line(here: Path) -> None:
     decided = jb.decide("runs/small")
-    of_wings = {
-        "compare": (lambda: jb.compare(decided, decided), "Decisions"),
-        "preferences": (lambda: jb.prefer(pd.read_csv("labels.csv")), "DataFrame"),
-    }
-    there = (case for wing, case in of_wings.items() if wing in WINGS)
-    for call, found in ((lambda: jb.report("labels.csv", "out"), "labels.csv"), *there):
+    cases = (
+        (lambda: jb.report("labels.csv", "out"), "labels.csv"),
+        (lambda: jb.compare(decided, decided), "Decisions"),
+        (lambda: jb.prefer(pd.read_csv("labels.csv")), "DataFrame"),
+    )
+    for call, found in cases:
         with pytest.raises(SetupError, match="give a study or a run folder") as told:
             call()  # type: ignore[no-untyped-call]
         assert str(told.value).endswith(f"found {found}")
@@ -124,7 +116,6 @@ def test_a_run_folder_that_is_not_there_is_told_so(tmp_path: Path) -> None:
         jb.open_run(tmp_path)
 
 
-@pytest.mark.skipif("compare" not in WINGS, reason="needs the wing `compare`")
 def test_runs_of_one_name_are_told_apart_by_their_folders(here: Path, tmp_path: Path) -> None:
     again = shutil.copytree(here / "runs" / "small", tmp_path / "v2")
     first, second, *_ = jb.compare("runs/small", again).compared

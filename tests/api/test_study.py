@@ -54,7 +54,7 @@ def test_tables_take_the_truth_where_a_study_has_one() -> None:
     columns = {"order": "Friendly < Curt < Rude"}
     found = jb.decide(LABELS, JUDGED, truth={"blind": "yes"}, columns=columns)
     assert jb.align(LABELS, JUDGED, truth={"blind": "no"}, columns=columns).blind == "no"
-    assert found.blind == "yes"
+    assert found.context.blind == "yes"
     for shown in (str(found), found._repr_html_()):
         assert "Understood: " in shown
     assert "! Understood" not in str(found)

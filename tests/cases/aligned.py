@@ -8,7 +8,7 @@ from judgebench.alignment import align as align_study
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.open import open_run
+from judgebench.runs.open import open_folder
 from judgebench.stats.jackknife import LEVEL
 from judgebench.studies.study import JudgeVerdicts, study_of
 from judgebench.studies.truth import TruthConfig
@@ -33,4 +33,4 @@ def align_run(
     truth: TruthConfig = TruthConfig(),
     level: float = LEVEL,
 ) -> Alignment:
-    return align_study(open_run(folder, truth, level))
+    return align_study(open_folder(folder, truth, level))

@@ -19,13 +19,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 def test_it_records_judge_decision_and_labelled_answers(here: Path) -> None:
     certificate = read(here / "judge.json")
     metric = certificate.metrics["refused"]
-    conditions = {c.key: c for c in metric.conditions if c.outcome == "REPLACE"}
+    conditions = {c["statistic"]: c for c in metric.conditions if c["outcome"] == "REPLACE"}
     assert (certificate.judge.name, metric.outcome) == ("gpt-4", "REPLACE")
     gap = conditions["severe_gap"]
-    assert gap.value > gap.bound == pytest.approx(-0.05, abs=0.01)
-    assert certificate.population.systems == {"old": 300, "new": 300}
-    assert sum(certificate.population.reference["refused"].values()) == 600
-    assert (certificate.labels.annotators, certificate.labels.blind) == (3, "yes")
+    assert gap["value"] > gap["bound"] == pytest.approx(-0.05, abs=0.01)
+    labelled = certificate.labelled
+    assert labelled.systems == {"old": 300, "new": 300}
+    assert (labelled.items, labelled.questions) == (600, 600)
+    assert (labelled.annotators, labelled.blind) == (3, "yes")
     assert (len(certificate.verdicts), len(certificate.texts)) == (600, 600)
     assert certificate.until - certificate.issued == timedelta(days=180)
     assert certificate.rule["certificate"] == {"days": 180, "changed": 0.05, "severe": 0.7}
@@ -63,7 +64,7 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "edited": (lambda x: x.replace(b'"days": 180', b'"days": 999'), "was edited after"),
     "twice": (lambda x: b'{"hash": "",' + x.split(b"{", 1)[1], "'hash': the key is given twice"),
     "deep": (lambda x: x.replace(b'"items": 600', b'"items": 600, "items": 6'), "given twice"),
-    "later": (lambda x: x.replace(b"certificate 1", b"certificate 2"), "is of another format"),
+    "later": (lambda x: x.replace(b"certificate 1", b"certificate 2"), "format: must be"),
     "empty": (lambda x: b"", "is not JSON"),
     "list": (lambda x: b"[" + x + b"]", "is not a JSON object"),
     "binary": (lambda x: bytes(range(256)), "is not JSON"),
@@ -87,22 +88,15 @@ def test_a_file_that_is_not_as_issued_is_refused(here: Path, call: Call, kind: s
         assert (code, "a certificate cannot be read" in err) == (2, True)
 
 
-def test_it_may_be_unchanged_and_expired_but_not_of_the_future(here: Path, call: Call) -> None:
+def test_it_may_be_unchanged_and_expired(here: Path, call: Call) -> None:
     certificate = read(here / "judge.json")
 
-    def write(days: int, until: int, name: str) -> None:
-        times = {
-            n: certificate.issued + timedelta(d) for n, d in (("issued", days), ("until", until))
-        }
-        certificate.model_copy(update=times).sealed().write(name)
-
-    write(-10, -5, "old.json")
+    times = {"issued": certificate.issued - timedelta(10)}
+    times["until"] = certificate.issued - timedelta(5)
+    certificate.model_copy(update=times).sealed().write("old.json")
     code, out, _ = call("watch", "old.json")
     assert (code, out.startswith("EXPIRED")) == (3, True)
     assert "The file is unchanged since" in out
     assert ", but it expired on" in out
     assert json.loads(call("watch", "old.json", "--json")[1])["state"] == "expired"
-    write(2, 5, "future.json")
-    code, _, err = call("watch", "future.json")
-    assert (code, "issued in the future" in err) == (2, True)
     assert jb.watch(certificate.model_copy(update={"until": None})).state == "valid"

@@ -12,14 +12,20 @@ import pytest
 from certified import COLUMNS, certify, replies
 
 import judgebench as jb
-from judgebench.certificate.labels import LEVEL, PROBABILITY, flags, judged_labels, shortfall
+from judgebench.certificate.issue import LEVEL, PROBABILITY, judged_labels, shortfall
 from judgebench.certificate.record import LabelTest
-from judgebench.certificate.watch import Reason, smallest_loss
+from judgebench.certificate.watch import Reason
 from judgebench.stats.betting import log_capital
 
 FALLEN = Reason("fallen", "refused")
 Call = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def test_without_tables_it_says_what_will_be_tested(here: Path) -> None:
+    watched = jb.watch("judge.json")
+    assert (watched.state, watched.checks[0].questions) == ("valid", 0)
+    assert "0 new questions" in str(watched)
 
 
 def test_new_labels_of_the_same_kind_leave_it_valid(here: Path, call: Call) -> None:
@@ -76,16 +82,6 @@ def test_a_judge_that_misses_severe_answers_is_revoked_for_ever(here: Path, call
     assert "fell below its bound" in (here / "page" / "report.html").read_text("utf-8")
 
 
-def test_a_system_without_labels_is_named_and_left_out(here: Path) -> None:
-    labels, verdicts = pd.read_csv("labels.csv"), pd.read_csv("verdicts.csv")
-    certificate = certify(labels[labels["system"] == "old"], verdicts)
-    assert certificate.population.systems == {"old": 300}
-    assert len(certificate.verdicts) == 300
-    watched = jb.watch(certificate, *replies(7, 2000, 90, finds=0.0, systems=("new", "newest")))
-    assert (watched.state, watched.checks[0].questions) == ("valid", 0)
-    assert "says nothing of these systems: new (45), newest (45)" in str(watched)
-
-
 def test_a_column_named_after_its_annotator_is_the_only_metric(here: Path) -> None:
     labels, verdicts = replies(8, 2000, 200)
     sheet = labels[labels["annotator"] == labels["annotator"].iloc[0]]
@@ -126,20 +122,19 @@ def test_a_filter_is_watched_by_what_it_sends(here: Path) -> None:
     assert worse.reasons == (FALLEN,)
 
 
-def test_probabilities_are_those_of_the_column_that_is_watched(here: Path) -> None:
+def test_a_filter_by_probability_sends_what_is_likely_to_be_severe(here: Path) -> None:
     certificate = certify(*replies(10, 0, 600, finds=0.99, alarms=0.12))
     about = certificate.metrics["refused"].model_copy(
         update={"signal": PROBABILITY, "threshold": 0.5}
     )
-    labels, verdicts = replies(12, 1000, 100, annotators=("ann",))
+    labels, verdicts = replies(12, 1000, 100)
     is_yes = verdicts["refused"] == "yes"
-    verdicts["probability_ann_yes"] = is_yes.map({True: 0.9, False: 0.1})
-    verdicts["probability_ann_no"] = 1 - verdicts["probability_ann_yes"]
-    sheet = labels.drop(columns="annotator").rename(columns={"refused": "ann"})
-    study = jb.study(sheet, verdicts, columns=COLUMNS)
+    verdicts["probability_refused_yes"] = is_yes.map({True: 0.9, False: 0.1})
+    verdicts["probability_refused_no"] = 1 - verdicts["probability_refused_yes"]
+    study = jb.study(labels, verdicts, columns=COLUMNS)
     (judge,), (metric,) = study.real_judges, certificate.rubric.metrics
-    data = judged_labels(study, judge, metric, certificate.rubric)
-    assert flags(study, judge, metric, about, data).tolist() == is_yes.tolist()
+    data = judged_labels(study, judge, metric)
+    assert data.flagged(about).tolist() == is_yes.tolist()
 
 
 def test_a_nominal_metric_is_watched_by_agreement(here: Path) -> None:
@@ -150,12 +145,6 @@ def test_a_nominal_metric_is_watched_by_agreement(here: Path) -> None:
     assert jb.watch(certificate, *replies(14, 1000, 400), columns=columns).state == "valid"
     worse = jb.watch(certificate, *replies(15, 1000, 400, finds=0.6, alarms=0.3), columns=COLUMNS)
     assert worse.reasons == (FALLEN,)
-
-
-def test_the_plan_has_larger_losses_for_fewer_labels(here: Path) -> None:
-    losses = [smallest_loss(TEST, n, 1) for n in (10, 250, 1000, 5000)]
-    assert losses[0] is None
-    assert losses[1] > losses[2] > losses[3] > TEST.value - TEST.bound
 
 
 TEST = LabelTest(  # 30 % are severe; annotators find 93 % and call 7 % of the others severe

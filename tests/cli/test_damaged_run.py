@@ -13,9 +13,8 @@ from loopback import Loopback, is_few_words, said, status
 from scripted_judges import Listener
 
 import judgebench as jb
-from judgebench.api import analyse, parts
 from judgebench.errors import DamagedRun
-from judgebench.features import WINGS
+from judgebench.reporting import analyse, parts
 from judgebench.results.markdown import to_markdown
 from judgebench.results.write import part_csv
 from judgebench.runs import run_bench
@@ -139,8 +138,8 @@ def damaged(runs: Path, tmp_path: Path) -> Callable[[str, str], Path]:
 def _commands(run: Path, sound: Path) -> Iterable[list[object]]:
     yield ["align", run]
     yield ["report", run, "--to", run.parent / "report"]
-    yield from ([["decide", run]] if "decide" in WINGS else [])
-    yield from ([["compare", run, sound], ["compare", sound, run]] if "compare" in WINGS else [])
+    yield ["decide", run]
+    yield from (["compare", run, sound], ["compare", sound, run])
 
 
 @pytest.mark.parametrize(("file", "damage"), CASES)
@@ -241,7 +240,7 @@ def test_what_was_repaired_stands_under_every_table_and_in_json(damaged, runs: P
         "verdicts-good.jsonl: 1 damaged line is now in verdicts-good.jsonl.damaged; what it judged "
         "is asked again."
     )
-    for command in ["align", *(["decide"] if "decide" in WINGS else [])]:
+    for command in ["align", "decide"]:
         for option in ([], ["--verbose"], ["--json"]):
             with pytest.warns(UserWarning, match="1 damaged line"):
                 code, out, _ = call(command, run, *option)

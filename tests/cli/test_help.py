@@ -6,14 +6,17 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from judgebench.cli.app import app
-from judgebench.features import WINGS
+from judgebench.cli.exit_codes import EXIT_CODES
+from judgebench.features import FEATURES
 
+REPO = Path(__file__).resolve().parents[2]
 TYPES = re.compile(
     r"\b(PATH|INTEGER|FLOAT|BOOLEAN|FILENAME|DIRECTORY|UUID|DATETIME)\b|<[a-z][^>]*>"
     r"|Optional|Annotated|Literal|list\[|None\b|\bstr\b|\bint\b"
@@ -45,6 +48,28 @@ def test_help_shows_an_example_and_no_python_types_and_minus_h_is_help(call, nam
     group = EVERY[name.rpartition(" ")[0] or name]
     typed = name.removesuffix(f" {getattr(group, 'default', '')}")  # which may be left out
     assert f"Example: {typed}" in out or hasattr(EVERY[name], "commands")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_help_is_one_screen(call, monkeypatch: pytest.MonkeyPatch, name: str) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = call(*name.split()[1:], "--help")[1].splitlines()
+
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 80
+
+
+def test_exit_codes_are_one_table(call) -> None:  # type: ignore[no-untyped-def]
+    page = (REPO / "docs" / "commands.md").read_text("utf-8")
+    shown = call("--help")[1].partition("Exit codes:\n")[2].splitlines()
+
+    assert re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE) == [
+        (str(code), meaning) for code, meaning in EXIT_CODES.items()
+    ]
+    assert [line.split(maxsplit=1) for line in shown] == [
+        [str(code), meaning] for code, meaning in EXIT_CODES.items()
+    ]
 
 
 def test_what_takes_a_value_says_what_the_value_is() -> None:
@@ -102,7 +127,7 @@ def test_commands_stand_in_groups_and_no_summary_is_cut(
         assert "..." not in shown[width].partition("Start:")[2]
         assert width - 20 < max(map(len, lines)) <= width
         headings = [line[:-1] for line in lines if line and line[0] != " " and line[-1] == ":"]
-        assert headings == ["Start", "Judge", "Labels", "Report", "More", "Options"]
+        assert headings == ["Start", "Judge", "Labels", "Report", "More", "Options", "Exit codes"]
     below = {re.split(r"\s+", line)[1] for line in shown[110].splitlines() if line[:2] == "  "}
     assert set(get_command(app).commands) <= below
     start = shown[80].partition("Start:\n")[2].partition("\n\n")[0]
@@ -118,15 +143,7 @@ def test_what_decide_align_and_report_share_stands_in_the_same_order() -> None:
     assert len({tuple(o for o in found if o in shared) for found in options.values()}) == 1
 
 
-@pytest.mark.skipif("annotate" not in WINGS, reason="asks a group of commands")
-def test_a_command_that_stands_outside_its_group_is_named(call) -> None:  # type: ignore[no-untyped-def]
-    code, _, err = call("annotate", "check", "annotate.yaml")
-    assert code == 2
-    assert "No such command 'check'. Did you mean 'judgebench check'?" in err
-    assert "mean" not in call("annotate", "nothing")[2]
-
-
-@pytest.mark.skipif("scorers" not in WINGS, reason="asks a group with a command of its own")
+@pytest.mark.skipif("scorers" not in FEATURES, reason="asks a group with a command of its own")
 def test_arguments_that_name_no_command_are_those_of_the_default(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
     table = tmp_path / "answers.csv"
     table.write_text("item_id,text\na,one two\n")

@@ -10,7 +10,7 @@ import yaml
 from sheets import Rows, printed, table, workbook
 
 import judgebench as jb
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 
 NAMES = ["bench.yaml", "layout.yaml", "rubric.yaml"]
 
@@ -170,7 +170,7 @@ def test_answers_alone_get_an_example_and_a_template(start, call, tmp_path: Path
     )
     code, told, _ = call("check", bench)
     assert (code, "3 human labels" in told) == (0, True)
-    if "annotate" not in WINGS:
+    if "annotate" not in FEATURES:
         return
     # The command that collects labels is named, and works as it is printed.
     assert f"Collect labels: judgebench annotate init {bench} --to study" in out

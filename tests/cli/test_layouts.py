@@ -3,10 +3,7 @@
 import json
 import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ import yaml
 from sheets import N, label_of, printed, table
 
 import judgebench as jb
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 
 Call = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -79,35 +76,6 @@ def test_all_that_is_open_is_asked_at_once(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals there")
-def test_a_terminal_is_asked_once_and_its_answers_are_kept(call: Call, tmp_path: Path) -> None:
-    ours, theirs = os.openpty()
-    options = ["--json", "--save", str(tmp_path / "saved")]
-    command = [sys.executable, "-m", "judgebench", "decide", *tables(tmp_path, "No."), *options]
-    ran = subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True)
-    os.close(theirs)
-    # The judge failed; the order of labels; the column of questions; labels were made blind.
-    os.write(ours, b"2\n1 2 3\n1\nyes\n")
-    screen = b""
-    with suppress(OSError):  # of a terminal whose other end is closed
-        while part := os.read(ours, 1 << 16):
-            screen += part
-    out, _ = ran.communicate(timeout=60)
-    os.close(ours)
-    assert ran.returncode == 0, screen
-    assert b"The same without a question: --failed No." in screen
-    assert b"Label: 1 Safe  2 Unsure  3 Unsafe" in screen
-    assert b"1 topic" in screen
-    first = json.loads(out)["decisions"]
-    assert "severe_gap" in {c["key"] for c in first[0]["conditions"]}  # as of ordinal metrics
-    saved = yaml.safe_load((tmp_path / "saved" / "layout.yaml").read_text())
-    assert (saved["truth"], saved["failed"]) == ({"blind": "yes"}, ["No."])
-    assert saved["tables"][0]["columns"]["topic"] == "group"
-    code, out, err = call("decide", tmp_path / "saved" / "layout.yaml", "--json")
-    assert code == 0, err
-    (again,) = json.loads(out)["decisions"]
-    assert again == first[0]
-
-
 def test_a_file_for_each_person(call: Call, tmp_path: Path) -> None:
     rows = {who: [("id", "label")] for who in ("kim", "jo", "lee", "gpt4")}
     for i in range(N):
@@ -192,7 +160,7 @@ def test_replace_waits_for_the_question_by_every_way_in(
 
 COMMANDS = [
     ("decide",), ("align",), ("check",), ("report", "--to", "out"), ("init", "--to", "new"),
-    *([("estimate",)] * ("estimate" in WINGS)),
+    ("estimate",),
 ]  # fmt: skip
 
 
@@ -217,7 +185,7 @@ def test_every_command_takes_the_same_options(
         assert line in " ".join(out.split())
 
 
-@pytest.mark.skipif("certificate" not in WINGS, reason="needs the wing `certificate`")
+@pytest.mark.skipif("certificate" not in FEATURES, reason="needs the feature `certificate`")
 def test_watch_takes_them_too(call: Call, tmp_path: Path) -> None:
     labels, verdicts = numbered()
     truth = {"blind": "yes", "independent_items": True}

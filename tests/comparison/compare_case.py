@@ -8,7 +8,7 @@ import numpy as np
 from align_case import answers, labels, metric, rubric, verdicts
 
 import judgebench as jb
-from judgebench.comparison.differences import Compared, differences
+from judgebench.comparison.analysis import Compared, differences
 from judgebench.comparison.result import Comparison
 from judgebench.records import Answer
 from judgebench.results.rows import Results

@@ -12,8 +12,8 @@ from latex_case import compile_tables, needs_latex
 from python_api import JUDGE, rubric, write_bench, write_tables
 
 import judgebench as jb
-from judgebench.cli.show import UNMET
-from judgebench.comparison.commands import split
+from judgebench.cli.compare import split
+from judgebench.cli.exit_codes import UNMET
 from judgebench.runs.folder import RunFolder
 
 REPO = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def test_verbose_prints_every_table_quiet_nothing_and_json_alone(call, runs: Pat
     pair = (runs / "before", runs / "after")
     _, everything, _ = call("compare", *pair, "-v")
     for heading in ("What changed", "Labels that changed", "Krippendorff's α",
-                    "Failures, cost and time"):  # fmt: skip
+                    "What differs in the set-up"):  # fmt: skip
         assert heading in everything, heading
     assert call("compare", *pair, "-q") == (0, "", "")
     _, out, _ = call("compare", *pair, "--json", "--fail-on", "worse")

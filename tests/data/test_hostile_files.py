@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import judgebench as jb
-from judgebench.checks import check_all
+from judgebench.checks import check
 from judgebench.data.logs import Log, Sample, Statement
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.rubric import load_rubric
@@ -29,7 +29,7 @@ def checked(path: Path, content: str) -> str:
     """What `check` says of a file, in time and briefly."""
     path.write_text(content)
     with quick():
-        text = repr(check_all([path], RUBRIC))
+        text = repr(check([path], RUBRIC))
     assert len(text) < 20_000
     return text
 

@@ -115,7 +115,7 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "two items": ([ROWS.assign(id=range(2 * N))], "Nr., id",
                   ["--column Nr.=item", "--column id=item"]),
     "other ids": ([PEOPLE, GPT.assign(**{"Nr.": [i + i % 2 * 99 for i in range(N)]})], "100, 102",
-                  ["--only-common"]),
+                  ["--set only_common=yes"]),
     "people": ([PEOPLE], "Huber, Nowak", ["--column Huber=label --column Nowak=label",
                "--column 'Huber=label Huber' --column 'Nowak=label Nowak'"]),
     "part of a name": ([PAIRS], "Kim Tone", [
@@ -129,8 +129,8 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "none": (with_text("none"), "none", ["--blank none", "--spell none=Serious"]),
     "slip": (with_text("Seriouss"), "row 2 of Huber", ["--blank Seriouss",
              "--spell Seriouss=Serious"]),
-    "list": (with_text("Serious, Non-serious"), "row 2 of Huber", ["--several ,"]),
-    "total": (with_row("Total", "10 serious", "12 serious"), "row 42", ["--skip labels:42"]),
+    "list": (with_text("Serious, Non-serious"), "row 2 of Huber", ["--set several=,"]),
+    "total": (with_row("Total", "10 serious", "12 serious"), "row 42", ["--set skip=labels:42"]),
     "two pairings": ([NUMBERED, SORTED], "belong to other rows",
                      ["--column Nr.=item", "--column case_id=item"]),
     "two running numbers": (
@@ -145,7 +145,7 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "gold beside rows": ([ROWS.assign(gold_answer=PEOPLE["Huber"][0]), GPT], "gold_answer",
                          ["--column gold_answer=adjudicated"]),
     "merged questions": ([PEOPLE.assign(group_id=["a", "", "", ""] * 10), GPT],
-                         "30 rows have a blank cell in group_id", ["--fill-down group_id"]),
+                         "30 rows have a blank cell in group_id", ["--set fill_down=group_id"]),
     "scores": ([PEOPLE, GPT.assign(**{"GPT-4o (2024-08)": [i / 100 for i in range(N)]})],
                "holds 40 numbers", ["--column 'GPT-4o (2024-08)=ignored'"]),
     "opposites": ([HARM, pd.DataFrame({"id": range(N), "is_safe": ["True", "False"] * 20})],
@@ -173,7 +173,7 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "decimals": ([PEOPLE.assign(Huber=[*"1234"] * 10, Nowak=["1,0", *"234"] * 10),
                   GPT.assign(**{"GPT-4o (2024-08)": [*"1234"] * 10})], "1,0",
                  ["--spell 1,0=1"]),
-    "note": (with_row("* seen twice", "", ""), "* seen twice", ["--skip labels:42"]),
+    "note": (with_row("* seen twice", "", ""), "* seen twice", ["--set skip=labels:42"]),
     "two verdicts": ([PEOPLE, GPT.set_axis(["Nr.", "one"], axis=1).assign(other=PEOPLE["Huber"])],
                      "one, other", ["--column one=verdict", "--column other=verdict"]),
     "no judge": ([PEOPLE, TWICE.assign(hour=["x"] * N + ["y"] * N)], "several rows about one item",
@@ -251,7 +251,7 @@ def test_blank_ids_are_merged_cells_or_rows_that_do_not_count() -> None:
     })  # fmt: skip
     question = asked(labels)
     assert "row 3 has a blank cell in id, as 3 rows have" in question.asks
-    assert flags(question) == ["--fill-down id", "--skip labels:3,5,7"]
+    assert flags(question) == ["--set fill_down=id", "--set skip=labels:3,5,7"]
     study = jb.study(labels, columns={"fill_down": "id"})
     assert (len(study.answers), study.n_labels) == (3, 6)
 
@@ -316,7 +316,7 @@ def test_a_few_rows_may_lack_their_id(tmp_path: Path) -> None:
     more = PEOPLE.rename(columns={"Nr.": "conversation"}).assign(no=range(N))
     more = pd.concat([more, pd.DataFrame({"no": ["Total"], "Huber": ["12"], "Nowak": ["9"]})])
     question = asked(more, GPT.rename(columns={"Nr.": "conversation"}))
-    assert flags(question)[0] == f"--skip labels:{N + 2}"
+    assert flags(question)[0] == f"--set skip=labels:{N + 2}"
 
 
 def test_people_have_a_column_each_or_a_row_each(arranged: Any) -> None:
@@ -399,7 +399,7 @@ def test_a_long_table_says_what_each_label_is_about(name: str) -> None:
 
 def test_a_further_row_of_a_person_is_asked_about() -> None:
     again = pd.concat([ROWS, ROWS.head(2).assign(label="Serious", hour="late")])
-    assert flags(asked(again))[:2] == ["--repeats last", "--repeats first"]
+    assert flags(asked(again))[:2] == ["--set repeats=last", "--set repeats=first"]
     for repeats, label in (("last", "Serious"), ("first", "Not medical")):
         labels = read_study(jb.layout(again, columns={"repeats": repeats})).labels
         assert {x.label for x in labels if (x.item_id, x.annotator) == ("1", "Huber")} == {label}

@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench import features
+from judgebench.data import tables
 from judgebench.data.load import load_data, read_verdicts
 from judgebench.errors import Problem, SetupError
+from judgebench.features import Feature
 from judgebench.rubric import Rubric
+from judgebench.runs.features import FeatureParts
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.run_bench import run
-from judgebench.runs.wing import Wing
 from tests.data.conftest import Write
 
 ANSWERS = "item_id,text\na,One\nb,Two\n"
@@ -197,7 +198,9 @@ def rows_of(path: Path) -> Sequence[Mapping[str, str]]:
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
     """The file `study.sqlite`, which another process goes on writing to."""
-    monkeypatch.setattr(features, "wings", lambda: (Wing("fake", tables={".sqlite": rows_of}),))
+    feature = Feature("fake", "fake", table="study.sqlite")
+    monkeypatch.setitem(feature.__dict__, "parts", FeatureParts(rows=rows_of))
+    monkeypatch.setattr(tables, "FEATURES", {"fake": feature})
     file = sqlite3.connect(tmp_path / "study.sqlite")
     file.execute("PRAGMA journal_mode = WAL")
     file.execute("CREATE TABLE labels (item_id, annotator, tone, study)")
@@ -244,4 +247,4 @@ def test_problems_of_a_features_table_name_file_and_row(
         with pytest.raises(SetupError, match=message) as error:
             load_data([answers, tmp_path / f"{name}.sqlite"], rubric)
         assert len(error.value.problems) == 1
-        monkeypatch.setattr(features, "wings", tuple)  # then without the feature
+        monkeypatch.setattr(tables, "FEATURES", {})  # then without the feature

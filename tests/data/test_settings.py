@@ -52,8 +52,8 @@ def test_its_options_say_the_same(case: str) -> None:
     words = shlex.split(settings.flags())
     while words:
         name = words.pop(0).removeprefix("--").replace("-", "_")
-        if name in ("only_common", "several", "repeats", "question"):
-            options[name] = words.pop(0) if name != "only_common" else True
+        if name == "question":
+            options[name] = words.pop(0)
         else:
             options.setdefault(name, []).append(words.pop(0))
     assert Named(**options).settings == settings

@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 from openpyxl.cell import WriteOnlyCell
 
 import judgebench as jb
-from judgebench import features
+from judgebench.data import tables
 from judgebench.data.cells import Cell
 from judgebench.data.findings import Findings
 from judgebench.data.table import Table
 from judgebench.data.tables import frame_table, open_table, read_table
 from judgebench.errors import Problem, SetupError
-from judgebench.runs.wing import Wing
+from judgebench.features import Feature
+from judgebench.runs.features import FeatureParts
 from tests.data.conftest import Write, columns, errors, read
 
 Rows = list[dict[str, str]]
@@ -158,8 +159,10 @@ def test_a_format_that_a_feature_brings_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"id": "a", "x": "1"}, {"id": "b", "y": "2"}]
-    feature = Wing("fake", tables={".sqlite": lambda path: rows if path.is_file() else broken()})
-    monkeypatch.setattr(features, "wings", lambda: (feature,))
+    feature = Feature("fake", "fake", table="study.sqlite")
+    parts = FeatureParts(rows=lambda path: rows if path.is_file() else broken())
+    monkeypatch.setitem(feature.__dict__, "parts", parts)
+    monkeypatch.setattr(tables, "FEATURES", {"fake": feature})
     (tmp_path / "s.sqlite").write_bytes(b"")
 
     def broken() -> Any:

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from random import Random
 
 from judgebench.decisions.result import (
     EVERY,
     Condition,
+    Context,
     Decision,
     Decisions,
     MoreData,
@@ -73,8 +74,13 @@ def make_decisions() -> Decisions:
         for metric in metrics[:2]
         for row in alternative_test(numbers, judge, metric)
     )
-    beside = Results(tests)
-    return Decisions("decided", rubric, DecisionRule(), decisions, curves, beside, JUDGES, NOTES)
+    context = partial(Context, rows=Results(tests), notes=NOTES)
+    return Decisions("decided", rubric, DecisionRule(), decisions, curves, JUDGES, context)
+
+
+def in_context(made: Decisions, **parts: object) -> Decisions:
+    """The decisions with other parts beside them."""
+    return replace(made, describe=lambda: replace(made.context, **parts))
 
 
 def make_decision(numbers: Numbers, judge: str, metric: str, place: int) -> Decision:
@@ -83,13 +89,13 @@ def make_decision(numbers: Numbers, judge: str, metric: str, place: int) -> Deci
         reason = (
             "Only one annotator labelled these answers, so there is nothing to hold it against."
         )
-        nobody = MoreData(reason="a second annotator is needed first")
-        return Decision(judge, metric, Outcome.CANT_TELL, reason, more=nobody)
+        nobody = partial(MoreData, reason="a second annotator is needed first")
+        return Decision(judge, metric, Outcome.CANT_TELL, reason, plan=nobody)
     severe = (60, 200, 12, 90, 4, 0, 70, 150)[place]
     conditions = replace_conditions(numbers, SKILL[judge], severe)
     filters = assist_conditions(numbers, SKILL[judge], severe)
     outcome = outcome_of(conditions, filters)
-    needed = MoreData(120, 360, 14, 0.84, Outcome.REPLACE, "", 75, 97, 61)
+    needed = partial(MoreData, 120, 360, 14, 0.84, Outcome.REPLACE, "", 75, 97, 61)
     more = needed if outcome is Outcome.CANT_TELL else None
     reason, told = reason_for(outcome, conditions, filters)
     return Decision(judge, metric, outcome, reason, told, conditions, filters, more)
@@ -184,8 +190,9 @@ def hostile_decisions() -> Decisions:
         curves=tuple(
             replace(c, judge=c.judge + HOSTILE, signal=HOSTILE, reason=HOSTILE) for c in made.curves
         ),
-        beside=Results(tuple(_hostile_row(row) for row in made.beside)),
-        notes=(HOSTILE,),
+        describe=lambda: Context(
+            Results(tuple(_hostile_row(row) for row in made.context.rows)), notes=(HOSTILE,)
+        ),
     )
 
 
@@ -210,5 +217,5 @@ def _hostile(d: Decision) -> Decision:
         reason=d.reason + HOSTILE,
         replace=attack(d.replace),
         assist=attack(d.assist),
-        more=None if d.more is None else replace(d.more, reason=HOSTILE),
+        plan=d.plan and partial(MoreData, reason=HOSTILE),
     )

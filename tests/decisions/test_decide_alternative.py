@@ -89,15 +89,13 @@ def test_a_larger_tolerance_lets_a_weaker_judge_pass() -> None:
 @pytest.mark.parametrize(
     ("humans", "told"),
     [
-        ({"ann": EVEN}, "two named annotators; reference labels are made by 1"),
-        ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "places in a list, which are not people"),
-        ({"ann": "." * N, "bob": "." * N}, "two named annotators; reference labels are made by"),
+        ({"ann": EVEN}, "the test needs two annotators"),
+        ({"crowd#1": EVEN, "crowd#2": EVEN, "ann": EVEN}, "the test needs two annotators"),
+        ({"ann": "." * N, "bob": "." * N}, "the test needs two annotators"),
         ({"ann": EVEN[:29] + "." * 91, "bob": EVEN}, "30 items"),
     ],
 )
 def test_where_there_is_nothing_to_test_the_reason_says_so(humans, told: str) -> None:
-    if told.startswith("two named") and set(humans["ann"]) == {"."}:
-        told = "two named annotators; reference labels are made by 0"
     test = ended(humans, EVEN, CONTROLS)
     assert (test.passes, test.guarded, test.winning_rate, test.annotators) == (
         None, None, None, 0,

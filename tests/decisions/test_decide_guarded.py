@@ -159,22 +159,19 @@ def test_two_people_who_never_differ_are_named_wherever_a_bar_is_made() -> None:
     made = jb.decide(study)
     assert made.decisions[0].outcome is Outcome.CANT_TELL
     assert said in made.decisions[0].reason
-    assert f"Copies: {said}." in made.bars
+    assert f"Copies: {said}." in made.context.bars
     assert f"Copies: {said}." in jb.align(study).compared
     declared = jb.decide(study, rule=DecisionRule(independent=("a2", "a3")))
-    assert "Copies" not in " ".join(declared.bars)
+    assert "Copies" not in " ".join(declared.context.bars)
 
 
 # --- failures ----------
 
 
-def test_sixty_questions_with_a_verdict_each_are_enough_and_fewer_say_how_many() -> None:
+def test_sixty_questions_with_a_verdict_each_are_enough_and_fewer_are_not() -> None:
     groups = "".join(chr(0x4E00 + i // 5) for i in range(300))
     rows = {name: row[:300] for name, row in HUMANS.items()}
     assert condition(decided(rows, GOOD[:300], groups=groups), "failures").state is State.MET
     few = {name: row[:200] for name, row in rows.items()}
     short = condition(decided(few, GOOD[:200], groups=groups[:200]), "failures")
-    assert (short.state, short.missing) == (
-        State.UNCLEAR,
-        "59 answers to 50 questions would show it",
-    )
+    assert short.state is State.UNCLEAR

@@ -9,7 +9,7 @@ from decide_case import HUMANS, TRUE, noisy, scoped
 import judgebench as jb
 from judgebench.decisions.result import Condition, Decisions, Outcome
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.run import decide
+from judgebench.decisions.run import decide_study
 from judgebench.errors import SetupError
 from judgebench.records import Estimate
 from judgebench.results.rows import Results, Row
@@ -82,7 +82,7 @@ def test_a_stress_test_keeps_its_own_level() -> None:
     steady = Estimate(0.98, 0.92, 1.0, "m", 50)
     rows = Results((Row("invariance", "robustness", steady, "j", "harm", {"recipe": "padding"}),))
     (robust,) = (
-        c for c in decide(study(0.02), stress=rows, looks=[0.3]).decisions[0].replace
+        c for c in decide_study(study(0.02), stress=rows, looks=[0.3]).decisions[0].replace
         if c.key == "robustness"
     )  # fmt: skip
     assert (robust.estimate.low, robust.estimate.level) == (0.92, 0.95)

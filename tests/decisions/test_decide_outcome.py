@@ -86,7 +86,7 @@ def test_what_looks_good_but_is_unclear_is_told_apart_from_what_does_not() -> No
     good, _ = reason_for(Outcome.CANT_TELL, [unclear(0.8)], ())
     bad, _ = reason_for(Outcome.CANT_TELL, [unclear(0.6)], ())
     assert good.startswith("The judge looks good enough, but there is too little data to be sure")
-    assert bad.startswith("There is too little data to tell whether the judge finds 70 %")
+    assert bad.startswith("There is too little data to tell whether the judge finds at least 70 %")
 
 
 def test_of_many_open_requirements_two_are_said_and_the_numbers_tell_all() -> None:

@@ -9,31 +9,29 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from decide_report_case import HOSTILE, JUDGES, hostile_decisions, make_decisions
+from decide_report_case import HOSTILE, JUDGES, hostile_decisions, in_context, make_decisions
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.decisions.part import NO_DECISIONS
 from judgebench.decisions.result import (
-    EVERY,
     Condition,
+    Context,
     Decision,
     Decisions,
-    MoreData,
     Outcome,
     State,
-    more_sentence,
 )
 from judgebench.decisions.words import threshold_text
 from judgebench.records import Estimate
-from judgebench.results.part import Drawing, Intervals
+from judgebench.results.part import Drawing
 from judgebench.results.rows import Results
 from judgebench.results.tables import DASH, Table
 from judgebench.results.write import part_csv, write_report
 from judgebench.stats.thresholds import SENDS_ALL
 
 DECIDED = make_decisions()
-NOTHING = replace(DECIDED, decisions=(), curves=(), beside=Results())
+NOTHING = in_context(replace(DECIDED, decisions=(), curves=()), rows=Results())
 
 
 def frame(decisions: Decisions) -> pd.DataFrame:
@@ -130,6 +128,7 @@ def test_every_decision_stands_in_its_cell_and_in_its_sentence() -> None:
     for d, sentence in zip(DECIDED.decisions, why.text, strict=True):
         title = DECIDED.titles[d.metric]
         assert sentence.startswith(f"{d.outcome.value} for {title} ({d.judge}). {d.reason}")
+        assert ("Label about 75 more questions" in sentence) == bool(d.more and d.more.items)
         assert d.numbers in sentence
     assert opening.lead
     assert why.lead
@@ -148,15 +147,10 @@ def test_every_number_stands_in_a_table() -> None:
         *(e for choice in choices for e in (choice.expected_sent, choice.expected_missed)),
     ]
     assert not [estimate for estimate in expected if estimate not in shown]
-    more = tables(DECIDED)["decide_more_data"].rows
-    assert len(more) == sum(d.more is not None for d in DECIDED.decisions) > 0
-    assert {tuple(cell.text for cell in row[2:]) for row in more if row[2].text != DASH} == {
-        ("97 + 120", "61 + 75", "360", "14", "84 %", "REPLACE")
-    }
-    passes = DECIDED.beside.select("alternative_test", "passes")
+    passes = DECIDED.context.rows.select("alternative_test", "passes")
     for row, test in zip(tables(DECIDED)["alternative_test"].rows, passes, strict=True):
         assert row[0].text == test.judge
-        assert row[5].text == {None: DASH, 1: "yes", 0: "no"}[test.estimate.value]
+        assert row[5].value == {None: DASH, 1: "yes", 0: "no"}[test.estimate.value]
 
 
 def test_a_threshold_that_sends_everything_is_shown_as_no_filter() -> None:
@@ -176,11 +170,11 @@ def made(key: str, value: float | None, bound: float, *, at_least: bool = True) 
 @pytest.mark.parametrize(
     ("condition", "bound", "value"),
     [
-        (made("humans_accuracy", -0.01, -0.0001), "at least 0", "-0.010"),
-        (made("humans_accuracy", -0.01, -0.05), "at least -0.05", "-0.010"),
-        (made("controls", 0.2, 0.0), "above 0", "+0.200"),
-        (made("severe_recall", 0.75, 0.7), "at least 0.7", "0.750"),
-        (made("failures", 0.0, 0.05, at_least=False), "at most 0.05", "0.000"),
+        (made("humans_accuracy", -0.01, -0.0001), "≥ -0.000", "-0.010"),
+        (made("humans_accuracy", -0.01, -0.05), "≥ -0.050", "-0.010"),
+        (made("controls", 0.2, 0.0), "> 0", "+0.200"),
+        (made("severe_recall", 0.75, 0.7), "≥ 0.700", "0.750"),
+        (made("failures", 0.0, 0.05, at_least=False), "≤ 0.050", "0.000"),
     ],
 )
 def test_bounds_and_estimates_read_as_what_they_are(
@@ -194,41 +188,17 @@ def test_bounds_and_estimates_read_as_what_they_are(
     assert ("nobody knows" in estimate.provenance) == (value == DASH)
 
 
-def test_more_data_reads_as_a_sentence() -> None:
-    def told(more: MoreData | None, reason: str = "") -> str:
-        return more_sentence(Decision("j", "m", Outcome.CANT_TELL, reason, more=more))
-
-    alike = MoreData(10, 30, questions=10, answers_now=50, questions_now=50)
-    assert told(alike) == "About 10 more answers with 30 human labels would settle it."
-    nearly = MoreData(10, 30, questions=10, answers_now=861, questions_now=860)
-    assert told(nearly) == told(alike)
-    few = MoreData(176, 528, 40, 0.84, Outcome.REPLACE, "", 22, 399, 50)
-    assert told(few) == (
-        "399 answers, but only 50 questions: about 72 are needed. The new ones have about 180 "
-        "answers, 40 of them severe, with 530 human labels; 84 % of simulated studies of that size "
-        "reach a decision, most of them with REPLACE."
-    )
-    assert told(MoreData(2000)) == "About 2,000 more answers with human labels would settle it."
-    assert told(MoreData(reason="it stays unclear.")) == "More data: it stays unclear."
-    assert told(None) == ""
-    again = MoreData(reason="Nothing to plan from: Too few questions")
-    assert told(again, "Too few questions.") == ""
-
-
 def test_every_curve_has_its_threshold_or_the_reason_why_it_has_none() -> None:
-    table, curves = tables(DECIDED)["decide_triage"], DECIDED.ordered_curves
-    assert sorted(map(id, curves)) == sorted(map(id, DECIDED.curves))
+    table, curves = tables(DECIDED)["decide_triage"], DECIDED.curves
     for row, curve in zip(table.rows, curves, strict=True):
         assert row[0].text == curve.judge
         if choice := curve.choice:
-            share = choice.sent.value
-            assert row[3].text == f"{97 * share:.0f} of 97 ({100 * share:.0f} %)"
+            assert row[3].estimate == choice.sent
         else:
             assert row[2].remark == curve.reason
             assert all(cell.provenance.startswith(f"undefined: {curve.reason}") for cell in row[5:])
-    assert [curve.judge for curve in curves[::4]] == list(JUDGES)
-    assert all(curve.metric == EVERY for curve in curves[::4])
-    assert table.rows[0][1].text.startswith("Severe on any metric, by ")
+    (last,) = {row[1].text.partition(",")[0] for row in table.rows[3::4]}
+    assert last == "Severe on any metric"
 
 
 @pytest.mark.parametrize(
@@ -239,9 +209,9 @@ def test_thresholds_are_short_and_infinite_ones_are_words(threshold: float, text
     assert threshold_text(threshold) == text
 
 
-@given(st.sets(st.sampled_from(["decisions", "curves", "beside"])))
+@given(st.sets(st.sampled_from(["decisions", "curves", "describe"])))
 def test_any_part_may_be_missing_and_every_row_is_as_long_as_its_columns(gone: set[str]) -> None:
-    empty = {name: Results() if name == "beside" else () for name in gone}
+    empty = {name: Context if name == "describe" else () for name in gone}
     for table in tables(replace(DECIDED, **empty)).values():
         assert all(len(row) == len(table.columns) for row in table.rows)
 
@@ -271,28 +241,6 @@ def test_the_plot_of_all_outcomes_shows_what_its_legend_names() -> None:
     assert set(drawn) <= legend
     faces = {label: kind[0].get_markerfacecolor() for label, kind in drawn.items()}
     assert len(set(faces.values())) == len(faces)
-
-
-def test_conditions_of_one_kind_share_a_figure_with_their_bound() -> None:
-    figures = [f for block in DECIDED.part.blocks for f in block.figures]
-    found = {f.key: f for f in figures if isinstance(f, Intervals)}
-    assert {"condition_humans_accuracy", "condition_failures", "condition_missed"} <= set(found)
-    humans = found["condition_humans_accuracy"]
-    assert humans.bounds == {"required: at least −0.05": -0.05}
-    lanes = {(line, lane.name): lane.estimate for line, lanes in humans.lines for lane in lanes}
-    for d in DECIDED.decisions:
-        for _, c in conditions(d):
-            if c.key == "humans_accuracy":
-                assert lanes[DECIDED.titles[d.metric], d.judge] == c.estimate
-
-
-def test_the_figure_of_the_groups_names_none_of_them() -> None:
-    gap = Estimate(-0.2, -0.3, -0.1, "t", 40)
-    lowest = Condition("groups", "t", State.NOT_MET, gap, -0.05, True, rival="x")
-    decision = replace(DECIDED.decisions[0], replace=(), groups=(lowest,), assist=())
-    part = replace(DECIDED, decisions=(decision,)).part
-    (title,) = [f.title for b in part.blocks for f in b.figures if f.key == "condition_groups"]
-    assert "the group on which it is lowest" in title
 
 
 # --- formats -------------------------------------------------------------------------------------

@@ -213,9 +213,9 @@ def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:
 
 
 def test_an_exception_is_no_replace_where_that_is_demanded_or_certified() -> None:
-    from judgebench.decisions.result import demands, unreached
+    from judgebench.decisions.result import unreached
 
     found = in_language(0.18)
-    assert unreached(demands(["REPLACE:harm"], found), found)
+    assert unreached(["REPLACE:harm"], found)
     with pytest.raises(jb.SetupError, match="nothing to certify"):
         found.certificate()

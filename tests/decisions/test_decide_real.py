@@ -14,7 +14,7 @@ from mtbench import first_turns
 from judgebench.data.load import load_data
 from judgebench.decisions.result import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.run import decide
+from judgebench.decisions.run import decide_study
 from judgebench.judges.recorded import annotators_as_judges
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
@@ -60,7 +60,7 @@ def _decided(
     case: tuple[Rubric, Study, list[JudgeVerdicts]], rule: DecisionRule = DecisionRule()
 ) -> Decisions:
     measured, study, judges = case
-    return decide(replace(study, rubric=measured, judges=tuple(judges)), rule)
+    return decide_study(replace(study, rubric=measured, judges=tuple(judges)), rule)
 
 
 def test_the_expert_is_no_worse_than_the_crowd_but_severe_queries_are_too_few(

@@ -6,6 +6,7 @@ import pytest
 from align_case import metric, rubric
 
 from judgebench.decisions.rule import DecisionRule, load_rule, rule_for
+from judgebench.decisions.words import rule_sentences
 from judgebench.errors import SetupError
 
 
@@ -15,7 +16,7 @@ def test_the_shipped_file_says_what_the_code_takes_without_one() -> None:
 
 def test_ones_own_file_needs_to_hold_only_what_differs(tmp_path: Path) -> None:
     (tmp_path / "ours.yaml").write_text("replace: {humans: {margin: 0.02}}\n")
-    rule = load_rule("ours.yaml", tmp_path)
+    rule = load_rule(tmp_path / "ours.yaml")
     assert rule.replace.humans.margin == 0.02
     assert rule.replace.failures == DecisionRule().replace.failures
 
@@ -40,13 +41,15 @@ def test_severe_from_must_fit_the_rubric() -> None:
 
 
 def test_the_rule_is_told_in_words_with_its_numbers() -> None:
-    words = " ".join(DecisionRule(severe_from={"harm": "b"}).in_words())
+    words = " ".join(rule_sentences(DecisionRule(severe_from={"harm": "b"})))
     for part in ("5 points", "80 %", "10 %", "50 %", "every baseline", "harm"):
         assert part in words
     silent = DecisionRule.model_validate(
         {"replace": {"severe": None, "robustness": None, "planted": None, "controls": False}}
     )
-    assert "control" not in " ".join(silent.in_words())
+    words = " ".join(rule_sentences(silent))
+    assert "baseline" not in words
+    assert "severe answers" not in words.partition("ASSIST requires")[0]
 
 
 def test_a_rule_may_be_a_mapping_and_is_checked_as_a_file_is() -> None:

@@ -213,7 +213,7 @@ THREE = {"h0": "a" * 40, "h1": "b" * 40, "h2": "c" * 40}
     [
         ({"h": TRUE}, TRUE, "No item was labelled by two annotators", "upper"),
         (APART, TRUE, "No item was labelled by two annotators", "upper"),
-        (THREE, "b" * 40, "the others give no reference label on any item.", "none"),
+        (THREE, "b" * 40, "do the others give a reference label with one", "none"),
         ({"h0": "a" * 100, "h1": "a" * 100}, "a" * 100, "label is the same on every item", "upper"),
         (HUMANS, "." * 400, "no label on any of 400 labelled items", "upper"),
         (
@@ -258,7 +258,7 @@ def test_two_annotators_share_only_items_that_the_judge_was_not_asked_about() ->
     study = scoped(humans)
     judge = replace(verdicts("j", TRUE[:40], answers(40)), about=OF_A_PART)
     (found,) = decisions(replace(study, judges=(judge,)), DecisionRule())
-    _cant_tell(found, "The judge was asked about no item that two annotators labelled.")
+    _cant_tell(found, "On no item that the judge was asked about do the others give")
 
 
 def test_no_human_label_at_all() -> None:

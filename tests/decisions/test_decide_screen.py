@@ -5,9 +5,10 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
-from decide_report_case import make_decisions
+from decide_report_case import in_context, make_decisions
 from rich.console import Console
 
 from judgebench.decisions.result import Condition, Decision, Decisions, MoreData, Outcome, State
@@ -36,14 +37,11 @@ def decided(
         Row("ceiling", "accuracy", Estimate(0.875, n=9), "", row.metric, {"who": "all"})
         for row in scores
     ]
-    return replace(
-        make_decisions(),
-        decisions=tuple(Decision(*one) for one in made),
-        beside=Results((*scores, *ceiling)),
-        judges=judges,
-        compared="9 answers.",
-        bars=("Bar: ann and ben.",),
-    )
+    decisions = tuple(Decision(*one) for one in made)
+    return in_context(
+        replace(make_decisions(), decisions=decisions, judges=judges),
+        rows=Results((*scores, *ceiling)), compared="9 answers.", bars=("Bar: ann and ben.",),
+    )  # fmt: skip
 
 
 def screen(decisions: Decisions, width: int = 100) -> str:
@@ -77,7 +75,7 @@ def test_a_bar_that_is_all_annotators_is_not_repeated_and_any_other_is() -> None
     made = decided([("one", "bias", Outcome.DO_NOT_USE, SHORT)])
     assert "Bar" not in screen(made)
     left_out = "Bar: ann; kim is left out of the bar (agrees 40 points less with the others)."
-    assert left_out in screen(replace(made, bars=(left_out,)))
+    assert left_out in screen(in_context(made, bars=(left_out,)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -101,7 +99,13 @@ def test_of_many_decisions_a_common_next_step_stands_once_and_what_is_left_is_sa
     text = words(screen(decided(made, judges)))
     assert text.count("read its worst misses") == 1
     several = [
-        Decision(judge, "bias", Outcome.CANT_TELL, "Few.", more=MoreData(items=10 * n, severe=2))
+        Decision(
+            judge,
+            "bias",
+            Outcome.CANT_TELL,
+            "Few.",
+            plan=partial(MoreData, items=10 * n, severe=2),
+        )
         for n, judge in enumerate(judges, 1)
     ]
     text = words(screen(replace(decided(made, judges), decisions=tuple(several))))

@@ -107,12 +107,13 @@ def test_what_is_shown_beside_a_decision_is_the_hit(study, made):
     rows = jb.align(study).results
     for judge in ("first", "second", "all"):
         expected = rows.find("hit", "several", judge=judge, failures="left_out", metric="tone")
-        assert made.accuracy(judge, "tone") == expected
-    assert made.ceiling("tone") == rows.find("hit", "several", who="all", metric="tone")
-    assert set(made.annotators("tone")) == {*PEOPLE}
-    assert made.best_control("tone").statistic == "hit"
+        shares = made.shares(judge, "tone")
+        assert shares.accuracy == expected
+        assert shares.humans == rows.find("hit", "several", who="all", metric="tone")
+        assert set(shares.annotators) == {*PEOPLE}
+        assert shares.baseline.statistic == "hit"
     assert any("several labels may be right" in note for note in study.notes)
-    assert "every label that at least 50 % of A, B and C accept" in made.compared
+    assert "every label that at least 50 % of A, B and C accept" in made.context.compared
 
 
 def test_agreement_is_not_balanced_over_sets(made):

@@ -12,10 +12,8 @@ from judgebench.decisions.conditions import assist_conditions, within_reach
 from judgebench.decisions.result import EVERY, Outcome, State, TriageCurve
 from judgebench.decisions.rule import AssistRule, DecisionRule
 from judgebench.decisions.triage import (
-    DISAGREEMENT,
     PROBABILITY,
     SEVERITY,
-    VOTES,
     triage_curves,
 )
 from judgebench.decisions.words import reason_for
@@ -122,7 +120,7 @@ def test_what_is_severe_may_be_given_by_another_truth() -> None:
     study = study_of(rubric(HARM), answers(5), labels({"ann": "aabcc"}), TruthConfig())
     study = replace(study, judges=(judge("m", "abbac", 5),))
     others = {"harm": np.array([2, 2, 2, 0, -1])}
-    (curve,) = triage_curves(study, DecisionRule(), others.__getitem__)
+    (curve,) = triage_curves(study, DecisionRule(), others)
     assert (curve.n, curve.severe) == (4, 3)
 
 
@@ -179,31 +177,6 @@ def test_severe_on_any_metric_has_the_largest_probability() -> None:
     # With probabilities on some of the metrics only, the labels are the signal on all.
     partly = with_probabilities(said, {"harm": harm})
     assert {key[2] for key in curves(truth, [partly], (HARM, CARE))} == {SEVERITY}
-
-
-def jury_of_three() -> list[JudgeVerdicts]:
-    rows = {"x": "acab.", "y": "acba.", "z": "aacbc"}
-    members = [judge(name, row, 5) for name, row in rows.items()]
-    about = {"members": dict.fromkeys(rows, "s")}
-    return [*members, judge("jury", "acbb.", 5, "jury", **about)]
-
-
-def test_a_jury_has_its_members_votes_and_their_disagreement_as_signals() -> None:
-    found = curves({"harm": "acaca"}, jury_of_three())
-    assert {key[2] for key in found if key[0] == "jury"} == {SEVERITY, VOTES, DISAGREEMENT}
-    assert {key[2] for key in found if key[0] != "jury"} == {SEVERITY}
-    # votes for c: 0, 2/3, 1/3, 0; the last has no verdict of the jury and is always sent
-    votes = steps(found["jury", "harm", VOTES])
-    assert [sent for _, sent, _ in votes] == [1 / 5, 2 / 5, 3 / 5, 1]
-    assert [t for t, _, _ in votes][1:] == pytest.approx([2 / 3, 1 / 3, 0])
-    # commonest label: 3/3, severe by the jury, 1/3, 2/3
-    apart = steps(found["jury", "harm", DISAGREEMENT])
-    assert [t for t, _, _ in apart][1:] == pytest.approx([1, 2 / 3, 1 / 3, 0])
-
-
-def test_a_jury_whose_members_are_not_here_has_its_label_alone() -> None:
-    found = curves({"harm": "acaca"}, jury_of_three()[1:])
-    assert {key[2] for key in found if key[0] == "jury"} == {SEVERITY}
 
 
 def test_controls_and_nominal_metrics_have_no_curve() -> None:

@@ -213,7 +213,7 @@ def test_yes_and_no_are_the_same_in_other_words(
         jb.init(tables, tmp_path / place)
         for study in (jb.study(*tables), jb.study(tmp_path / place / "layout.yaml")):
             decisions = jb.decide(study)
-            assert decisions.accuracy("GPT-4", study.rubric.metrics[0].id).value == 1
+            assert decisions.shares("GPT-4", study.rubric.metrics[0].id).accuracy.value == 1
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_labels_that_people_never_gave_are_asked_about(
     for place in range(len(people)):
         if judge[place] not in people:
             columns["spell"][judge[place]] = people[place]
-    assert jb.decide(*files, columns=columns).accuracy("gpt-4", "label").value == 1
+    assert jb.decide(*files, columns=columns).shares("gpt-4", "label").accuracy.value == 1
 
 
 def test_the_option_for_the_order_can_be_pasted(call, tmp_path: Path) -> None:

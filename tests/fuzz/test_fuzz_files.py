@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench.checks import check_all
+from judgebench.checks import check
 from judgebench.data.load import load_data
 from judgebench.errors import JudgebenchError
 from judgebench.files import read_lines
@@ -168,7 +168,7 @@ def test_layouts(room: Path, content: bytes) -> None:
 @fuzzed()
 def test_tables(room: Path, content: bytes, suffix: str) -> None:
     read(room / f"x.{suffix}", content, lambda path: load_data(path, RUBRIC))
-    outcome = check_all([room / f"x.{suffix}", room / "labels.csv"], "support-tone")
+    outcome = check([room / f"x.{suffix}", room / "labels.csv"], "support-tone")
     assert all(p.message for p in (*outcome.errors, *outcome.warnings))
 
 
@@ -279,7 +279,7 @@ def test_what_a_run_folder_holds(room: Path, content: bytes) -> None:
 def test_check_raises_nothing(room: Path, content: bytes, suffix: str) -> None:
     path = room / f"x.{suffix}"
     path.write_bytes(content)
-    check_all([path], "support-tone")
+    check([path], "support-tone")
 
 
 @example("x" * 5000)

@@ -417,7 +417,7 @@ def test_tables_name_the_systems_that_were_charged_and_the_count(tmp_path: Path)
     ]
     pages = jb.report(study, tmp_path / "report")
     page = pages["markdown"].read_text()
-    measure = pytest.importorskip("judgebench.preferences.measure")
+    measure = pytest.importorskip("judgebench.preferences.analysis")
     preferences = measure.measure_preferences(study)
     assert preferences is not None
     for note in notes:

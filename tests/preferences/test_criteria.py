@@ -3,8 +3,8 @@
 import pytest
 from preference_case import rubric, study
 
-from judgebench.preferences.measure import Preferences, measure_preferences
-from judgebench.preferences.orders import ALL
+from judgebench.preferences.analysis import Preferences, measure_preferences
+from judgebench.preferences.criteria import ALL
 from judgebench.records import Answer, Part
 
 MET = {"id": "met", "kind": "nominal", "of": "criterion", "labels": ["met", "not met"]}
@@ -61,9 +61,12 @@ def test_agreement_by_tag_and_by_criterion() -> None:
     assert agreed(tag="safety") == (pytest.approx(7 / 8), 8, 0)
     assert agreed(tag="facts") == (1, 7, 1)
     assert agreed(criterion="referral") == (0.75, 4, 0)
-    tables = {t.key: t.columns[2:] for block in found.part.blocks for t in block.tables}
-    assert tables["preferences_tag"] == (ALL, "facts", "safety")
-    assert tables["preferences_criterion"] == ("dose", "referral", "invented")
+    tables = {t.key: t.rows for block in found.part.blocks for t in block.tables}
+    tags, criteria = (
+        [row[2].text for row in tables[f"preferences_{by}"] if row[1].text == "m"]
+        for by in ("tag", "criterion")
+    )
+    assert (tags, criteria) == ([ALL, "facts", "safety"], ["dose", "referral", "invented"])
 
 
 def test_an_item_without_some_label_of_the_humans_is_missing() -> None:

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, study
 
 import judgebench as jb
-from judgebench.preferences.measure import Preferences, measure_preferences
-from judgebench.preferences.orders import HUMANS, by_scores
+from judgebench.preferences.analysis import HUMANS, Preferences, by_scores, measure_preferences
 from judgebench.records import Estimate, Showing
-from judgebench.results.part import Drawing, figures_of
+from judgebench.results.part import figures_of
 
 QUESTIONS = ("q", "r", "s", "t")
 
@@ -218,10 +216,11 @@ def test_what_is_shown_of_it() -> None:
     undefined = frame.value.isna()
     assert (frame.reason[undefined] != "").all()
     assert (frame.method[~undefined & frame.low.notna()] != "").all()
-    (drawing,) = (f for f in figures_of([found.part]) if isinstance(f, Drawing))
-    shown = [text.get_text() for text in drawing.draw().findobj(Text)]
-    rate = found.rows.find("humans", "win_rate", judge="", system="A", against="B").value
-    assert {"Humans", "m", f"{rate:.2f}", f"{1 - rate:.2f}"} <= set(shown)
+    (figure,) = figures_of([found.part])
+    lanes = {(system, lane.name): lane.estimate for system, of in figure.lines for lane in of}
+    assert lanes.keys() == {(system, name) for system in "ABC" for name in ("Humans", "m")}
+    keys = {"system": "A", "against": ""}
+    assert lanes["A", "m"] == found.rows.find("judge", "win_rate", judge="m", **keys)
 
 
 def test_a_study_without_several_responses_is_told() -> None:

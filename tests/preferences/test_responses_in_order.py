@@ -5,8 +5,7 @@ import pytest
 from preference_case import POINTS, QUALITY, answer, rubric, study
 
 import judgebench as jb
-from judgebench.preferences.measure import Preferences, measure_preferences
-from judgebench.preferences.orders import FORMAT_CEILING, HUMANS
+from judgebench.preferences.analysis import FORMAT_CEILING, HUMANS, Preferences, measure_preferences
 from judgebench.records import Estimate
 
 # Points of three people for systems A, B and C: clear, close, and a tie of A and B.

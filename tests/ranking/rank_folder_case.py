@@ -9,12 +9,11 @@ from judgebench.files import to_line
 from judgebench.ranking.proxy.arguments import Argument, argument_id
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.ranking_folder import KeptRanking, evaluator_folder, write_ranking
-from judgebench.ranking.wing import WING
+from judgebench.ranking.ranking_folder import RANKING, KeptRanking, evaluator_folder, write_ranking
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.open import open_run
+from judgebench.runs.open import open_folder
 from judgebench.runs.verdict_log import verdict_line
 
 RUBRIC = Rubric.model_validate(
@@ -127,8 +126,8 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
 
 def ranked(run: RunFolder) -> Rankings | None:
     """What is found in the folder."""
-    study = open_run(run)
-    if not WING.left(run):
+    study = open_folder(run)
+    if not (run.path / RANKING).is_file():
         return None
     beside = {"ranking": read_ranked_run(run, study)}
     return measure_rankings(replace(study, beside=beside))

@@ -10,7 +10,7 @@ from rank_bench_case import model, write
 
 import judgebench.models.encoder as encoder
 import judgebench.ranking.rank_bench as loading
-from judgebench.checks import check_all
+from judgebench.checks import check
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.ranking.proxy.task import TaskInstance
 from judgebench.ranking.rank_bench import load_rank_bench
@@ -242,14 +242,14 @@ def _argument_prompt(folder: Path) -> Path:
 
 def test_every_shipped_prompt_for_arguments_passes_its_check() -> None:
     files = sorted(shipped_folder("prompts/arguments").glob("*.jinja"))
-    found = check_all(files, "support-tone")
+    found = check(files, "support-tone")
     assert found.errors == []
     assert len(found.facts) == len(files) >= 3
 
 
 def test_a_check_tells_what_is_wrong_with_a_ranking(here: Path) -> None:
     path = write(here, {"tasks": ["no-such-task"]})
-    (problem,) = check_all([path], "argument-quality").errors
+    (problem,) = check([path], "argument-quality").errors
     assert "no-such-task" in str(problem)
     assert "misinformation" in str(problem)
 

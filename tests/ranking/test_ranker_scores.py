@@ -12,7 +12,7 @@ from judgebench.ranking.ranking_folder import KeptTask, read_tasks, read_trained
 from judgebench.ranking.sheet import items_of_run
 from judgebench.records import Status
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.open import open_run
+from judgebench.runs.open import open_folder
 from judgebench.stats.arrays import Clusters
 
 BASE = "t-baseline"
@@ -43,7 +43,7 @@ def of(run: RunFolder) -> RankerScores:
 
 
 def of_judges(run: RunFolder) -> list[RankerScores]:
-    return list(judge_scores(open_run(run), only_task(run)))
+    return list(judge_scores(open_folder(run), only_task(run)))
 
 
 def of_judge(run: RunFolder) -> np.ndarray:

@@ -9,6 +9,7 @@ from rank_folder_case import TEXTS, TRAINED, ranking
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.ranking.proxy.arguments import Argument, arguments_path
 from judgebench.ranking.ranking_folder import (
+    RANKING,
     KeptRanking,
     evaluator_folder,
     read_ranking,
@@ -17,7 +18,6 @@ from judgebench.ranking.ranking_folder import (
     write_arguments_file,
     write_ranking,
 )
-from judgebench.ranking.wing import RANKING
 
 
 def kept(**changes: object) -> KeptRanking:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import judgebench as jb
 from judgebench.cli.app import app
-from judgebench.rates.run import UNLIKE, measure_rates
+from judgebench.rates.analysis import UNLIKE, measure_rates
 from judgebench.records import Estimate
 from judgebench.results.tables import in_per_cent
 
@@ -252,8 +252,8 @@ def test_where_every_answer_is_labelled_verdicts_add_nothing(tmp_path: Path) -> 
         " ".join(CliRunner().invoke(app, ["estimate", *files, *more]).stdout.split())
         for more in ([], ["-v"])
     )
-    assert short.count("Every answer has a human label: verdicts add nothing.") == 1
-    assert "Verdicts alone: the judge's own labels" in whole
+    assert short.count("Harm: every answer has a human label, so verdicts add nothing.") == 1
+    assert "The judge's errors are in it" in whole
     assert not any(absent in whole for absent in ("PPI++", "Labels saved", "Rogan-Gladen"))
 
 

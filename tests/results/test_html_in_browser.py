@@ -14,8 +14,8 @@ from browser import browse as browse_page
 from part_case import estimate, hostile_part, make_part
 
 import judgebench as jb
-from judgebench import api
 from judgebench.alignment import Alignment
+from judgebench.reporting import analyse, parts
 from judgebench.results.figure import drawn
 from judgebench.results.html import to_html
 from judgebench.results.items import Items, Said
@@ -235,7 +235,7 @@ def decided(metrics: int, judges: int) -> list[Part]:
         warnings.simplefilter("ignore")
         level = LEVEL
         study = jb.study(people, verdicts, rubric=rubric, level=level)
-        return api.parts(api.analyse(replace(study, name="small")))
+        return parts(analyse(replace(study, name="small")))
 
 
 @needs_axe

@@ -41,7 +41,7 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
 from judgebench.runs.judging import Bundles
 from judgebench.runs.load import load_bench
-from judgebench.runs.open import open_run
+from judgebench.runs.open import open_folder
 from judgebench.runs.run_bench import run
 from judgebench.studies.answers import indexed
 
@@ -220,7 +220,7 @@ def test_every_judge_judges_the_rows_that_its_metrics_are_about(tmp_path: Path) 
     abouts = {n: e["about"].get("metrics") for n, e in folder.manifest()["judges"].items()}
     assert abouts["pairs"] == ["better", "by_far"]
     assert abouts["items"] == ["met"]
-    study = open_run(folder)
+    study = open_folder(folder)
     due = {
         (one.name, metric.id): int(study.asked(one, metric).sum())
         for one in study.judges
@@ -230,7 +230,7 @@ def test_every_judge_judges_the_rows_that_its_metrics_are_about(tmp_path: Path) 
     assert due["pairs", "better"] == due["single", "score"] == due["items", "met"] == 2
     assert ("pairs", "score") not in due
     folder.write_manifest(folder.manifest(), "stopped")
-    assert open_run(RunFolder(tmp_path)).unfinished == (
+    assert open_folder(RunFolder(tmp_path)).unfinished == (
         "This run is unfinished: the same command, given again, goes on with it.",
     )
 
@@ -346,7 +346,7 @@ def test_a_benchmark_of_pairs_lists_and_single_answers_from_its_files(tmp_path: 
         }  # fmt: skip
         run(bench, folder)
         assert len(server.bodies) == 17
-    study = open_run(folder)
+    study = open_folder(folder)
     assert {v.item_id for v in folder.verdicts("known")} == {
         v.item_id for v in folder.verdicts("pairs")
     }

@@ -11,7 +11,7 @@ import pytest
 from study_case import SCORERS, write_notes
 
 import judgebench as jb
-from judgebench.decisions.triage import PROBABILITY, SCORE
+from judgebench.decisions.triage import SCORE
 from judgebench.errors import JudgesStopped
 from judgebench.learning.learnt import material_of
 from judgebench.progress import NoProgress
@@ -172,14 +172,11 @@ def test_several_metrics_each_have_their_own_direction(tmp_path: Path) -> None:
     assert sum(made_up == (columns["good"] > 2)) >= 117  # a cut lies between two other answers
 
 
-def test_the_score_is_the_first_signal_of_triage(tmp_path: Path) -> None:
+def test_the_score_is_the_signal_of_triage(tmp_path: Path) -> None:
     bench, _ = write_notes(tmp_path, GOOD, questions=15)
-    curves = jb.decide(jb.run(bench, tmp_path / "run")).curves
-    assert [(c.judge, c.metric, c.signal) for c in curves] == [
-        ("judge", "omission", SCORE), ("judge", "omission", PROBABILITY)
-    ]  # fmt: skip
-    assert SCORE == "score, more being more severe"
-    assert len(curves[0].points) > len(curves[1].points)  # it is finer
+    (curve,) = jb.decide(jb.run(bench, tmp_path / "run")).curves
+    assert (curve.judge, curve.metric) == ("judge", "omission")
+    assert curve.signal == SCORE == "score, more being more severe"
 
 
 def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 from study_case import RUBRIC
 
 import judgebench as jb
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 from judgebench.results.rows import Results
-from judgebench.runs.wing import analyses
+from judgebench.runs.features import analyses
 
 # Answers that are written anew are those of a stress test.
-pytestmark = pytest.mark.skipif("stress" not in WINGS, reason="needs the wing `stress`")
+pytestmark = pytest.mark.skipif("stress" not in FEATURES, reason="needs the feature `stress`")
 SYSTEMS, QUESTIONS, RUNS = ("ann-net", "bob-net"), 12, 3
 FULL, SPARE = {"omission": "None", "hallucination": "None"}, {"omission": "Most"}
 

@@ -13,7 +13,7 @@ import judgebench as jb
 from judgebench.records import Status, Verdict
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
-from judgebench.runs.wing import analyses
+from judgebench.runs.features import analyses
 from judgebench.scorers.candidates import ScorerRun, Severities
 from judgebench.scorers.measure import MEDIAN, BesideHumans, redundancy_rows
 from judgebench.scorers.part import CEILING, redundancy_block

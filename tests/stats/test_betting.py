@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import zeta
 
-from judgebench.stats.betting import BETS, BLOCK, divergence, log_capital, needed
+from judgebench.stats.betting import BETS, BLOCK, log_capital
 
 
 @pytest.mark.parametrize("bound", [0.02, 0.3, 0.5, 0.9])
@@ -65,19 +65,3 @@ def test_a_change_after_a_quiet_year_is_found() -> None:
 def test_a_bound_of_nought_is_crossed_by_the_first_and_never_without_one() -> None:
     assert log_capital(np.zeros(1000), 1e-6).max() <= 1e-12
     assert log_capital(np.append(np.zeros(1000), 1.0), 1e-6)[-1] > math.log(100)
-
-
-def test_a_plan_is_about_how_many_it_takes() -> None:
-    planned, rng, took = needed(0.10, 0.02, 0.01), np.random.default_rng(7), []
-    assert planned is not None
-    for _ in range(40):
-        capital = log_capital((rng.random(2000) < 0.10) - 0.02, 0.02)
-        took.append(int(np.flatnonzero(capital >= math.log(100))[0]))
-    assert 0.5 * planned <= np.median(took) <= 1.5 * planned
-
-
-def test_what_cannot_be_shown_has_no_plan() -> None:
-    assert needed(0.3, 0.3, 0.01) is None
-    assert needed(0.3, 0.0, 0.01) is None
-    assert needed(0.3, 1.0, 0.01) is None
-    assert divergence(0.0, 0.5) == pytest.approx(math.log(2))

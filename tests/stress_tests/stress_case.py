@@ -15,9 +15,9 @@ from align_case import answers, labels, rubric
 
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric
+from judgebench.runs.features import with_features
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.open import open_run
-from judgebench.runs.wing import with_wings
+from judgebench.runs.open import open_folder
 from judgebench.stress_tests.measure import measure, measure_stress
 from judgebench.stress_tests.probes.altered import AlteredAnswer
 from judgebench.stress_tests.result import EVERY, StressResult, StressRun, VariantVerdicts
@@ -102,7 +102,7 @@ def stressed(
 
 def stress_run(folder: RunFolder, level: float = 0.95) -> StressResult | None:
     """What the stress test of a run folder shows."""
-    study = with_wings(open_run(folder, level=level), folder)
+    study = with_features(open_folder(folder, level=level), folder)
     return measure_stress(study)
 
 

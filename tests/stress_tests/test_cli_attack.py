@@ -11,7 +11,7 @@ import yaml
 from loopback import Loopback, said
 from typer.testing import CliRunner
 
-from judgebench.checks import check_all, listing
+from judgebench.checks import check, listing
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.shipped import find_file, shipped_folder
@@ -177,11 +177,11 @@ def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path:
     by.write_text("name: w\nbackend: litellm:openai/gpt-4o\n")
     second.write_text("name: s\nbackend: openai-compatible:m@https://api.example.org/v1\n")
     made = ("stress", "attacks", "make", "consensus-violation", "--data", tmp_path / "answers.csv")
-    code, _, err = call(*made, "--by", by, "--second", second, "--local-only")
-    assert code == 2
-    message = "contacts another machine, which local-only forbids"
-    assert f"{by}: by.backend: {message}; found the provider of litellm:openai/gpt-4o" in err
-    assert f"{second}: by.backend: {message}; found api.example.org" in err
+    message = "backend.backend: contacts another machine, which local-only forbids; found"
+    for model, host in ((by, "the provider of litellm:openai/gpt-4o"), (second, "api.example.org")):
+        code, _, err = call(*made, "--by", model, "--local-only")
+        assert code == 2
+        assert f"{model}: {message} {host}" in err
 
 
 def test_the_listing_names_attacks_that_can_be_used() -> None:
@@ -200,7 +200,7 @@ def test_the_listing_names_attacks_that_can_be_used() -> None:
     ],
 )
 def test_attacks_are_told_as_what_they_are(name: str, told: str) -> None:
-    found = check_all([shipped_folder("adversarial") / name], "medical-safety")
+    found = check([shipped_folder("adversarial") / name], "medical-safety")
     assert not found.errors
     assert told in found.facts[0]
 
@@ -208,6 +208,6 @@ def test_attacks_are_told_as_what_they_are(name: str, told: str) -> None:
 def test_a_bench_of_sets_alone_is_checked_as_a_stress_test(tmp_path: Path) -> None:
     path = tmp_path / "bench.yaml"
     path.write_text("name: b\nrubric: medical-safety\nstress: {attacks: [consensus-violations]}\n")
-    found = check_all([path], "medical-safety")
+    found = check([path], "medical-safety")
     assert not found.errors
     assert "40 answers and 40 altered answers" in found.facts[0]

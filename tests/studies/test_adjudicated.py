@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.features import WINGS
 from judgebench.learning.learnt import material_of
 from judgebench.studies.study import Study
 
@@ -112,13 +111,13 @@ def test_what_learns_is_taught_what_was_settled() -> None:
 
 def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     labels = with_settled(people())
-    said = jb.decide(study(labels)).compared
+    said = jb.decide(study(labels)).context.compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
     assert (
         "Adjudicated labels, on 4 items, are not among them without --adjudicated, but decide."
         in said
     )
-    said = jb.decide(study(labels, adjudicated=True)).compared
+    said = jb.decide(study(labels, adjudicated=True)).context.compared
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
 
 
@@ -161,12 +160,7 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     assert "Adjudicated labels, on 4 items, are not among them without" in " ".join(out.split())
 
 
-needs_estimate = pytest.mark.skipif("estimate" not in WINGS, reason="needs the wing `estimate`")
-
-
-@pytest.mark.parametrize(
-    "command", ["decide", "align", "report", pytest.param("estimate", marks=needs_estimate)]
-)
+@pytest.mark.parametrize("command", ["decide", "align", "report", "estimate"])
 def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]
     labels = with_settled(people())
     labels.to_csv(tmp_path / "labels.csv", index=False)
@@ -184,7 +178,6 @@ def test_every_command_that_scores_lets_them_count(command: str, tmp_path: Path,
     assert "the adjudicated label, and without one" in said[("--adjudicated",)]
 
 
-@needs_estimate
 def test_estimate_takes_them_from_python() -> None:
     labels = with_settled(people(), {f"i{n}": "Harmful" for n in range(60)})
     of_ben = labels[labels.annotator == "ben"]

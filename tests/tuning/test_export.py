@@ -24,7 +24,7 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work, tasks_of
 from judgebench.runs.load import load_bench
 from judgebench.studies.answers import indexed
-from judgebench.tuning.export import export_judge
+from judgebench.tuning.export import write_judge
 from judgebench.tuning.exported import read_export
 from judgebench.tuning.judges import learner_of
 from judgebench.tuning.tuned import TunedEntry
@@ -59,7 +59,7 @@ def exported(tmp_path: Path, judges: str = SYS) -> Path:
     folder = tmp_path / "who"
     loaded = load_bench(bench, run_folder=tmp_path / "run-a")
     work = Work(RunFolder(tmp_path / "run-a"), NoProgress(), Budget(None), Stop())
-    export_judge(loaded, "who", folder, work)
+    write_judge(loaded, "who", folder, work)
     return folder
 
 

@@ -32,7 +32,8 @@ def test_every_unsound_line_is_said(tmp_path: Path) -> None:
 
 
 def test_a_rank_is_a_number_or_full(tmp_path, call) -> None:
-    code, _, err = call("tune", "generator", "p", "--model", "m", "--to", tmp_path, "--rank", "big")
+    asked = ("tune", "generator", "p", "--model", "m", "--to", tmp_path)
+    code, _, err = call(*asked, "--recipe", "rank=big")
     assert code == 2
     assert "rank" in err
     assert "must be 'full'" in err

@@ -19,7 +19,7 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import load_bench
 from judgebench.studies.study import JudgeVerdicts
-from judgebench.tuning.export import export_judge
+from judgebench.tuning.export import write_judge
 from judgebench.tuning.judges import open_judges
 
 TONES = ("Friendly", "Curt", "Rude")
@@ -146,7 +146,7 @@ def test_an_exported_one_knows_which_judge_is_which(tmp_path: Path) -> None:
     both = "  - {name: both, learn: recalibrate, from: [bold, noise]}"
     study = ran(bench, RECORDED, "  - {name: noise, verdicts: noise.csv}", both)
     work = Work(RunFolder(bench / "run"), NoProgress(), Budget(None), Stop())
-    export_judge(load_bench(bench / "bench.yaml"), "both", tmp_path / "both", work)
+    write_judge(load_bench(bench / "bench.yaml"), "both", tmp_path / "both", work)
 
     other = tmp_path / "b"
     mine = "  - {name: mine, tuned: ../both, from: {bold: b, noise: a}}"

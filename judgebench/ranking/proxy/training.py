@@ -22,7 +22,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from judgebench import __version__
 from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.learning.trainer import Trainer, Watch, has_bf16, memory_errors
 from judgebench.models.checkpoint import identify
@@ -55,6 +54,7 @@ from judgebench.ranking.proxy.examples import (
 from judgebench.ranking.proxy.task import TrainingConfig
 from judgebench.records import content_hash
 from judgebench.runs.judging import Stop
+from judgebench.version import VERSION
 
 _RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
 _BEST = "best.safetensors"
@@ -286,7 +286,7 @@ class _Training:
             "by_epoch": epochs,
             "device": self._encoder.device,
             "versions": {
-                "judgebench": __version__,
+                "judgebench": VERSION,
                 **{library: version(library) for library in ("torch", "transformers")},
             },
         }

@@ -24,7 +24,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import drop_torn_line, open_bytes, read_lines, to_line, write_atomically
+from judgebench.files import drop_torn_line, read_lines, to_line, write_atomically
 from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Rubric, normalise
 from judgebench.stress_tests.probes.altered import (
@@ -210,18 +210,6 @@ class _Line(Strict):
     generator: str = ""
     changes: tuple[Change, ...] | None = None
     checks: dict[str, str] = Field(default_factory=dict)
-
-
-def is_set(path: Path) -> bool:
-    """True where the first line is that of a set of altered answers, not of an answers file."""
-    if path.suffix != ".jsonl":
-        return False
-    try:
-        with open_bytes(path) as file:
-            first = json.loads(file.readline(1 << 27).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(first, dict) and {"parent", "text"} <= first.keys()
 
 
 def read_set(

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.features import WINGS
+from judgebench.features import FEATURES
 from judgebench.scorers.openqa.questions import ExamQuestion, negative_term, read_questions, unfit
 
-of_tasks = pytest.mark.skipif("ranking" not in WINGS, reason="needs the wing `ranking`")
+of_tasks = pytest.mark.skipif("ranking" not in FEATURES, reason="needs the feature `ranking`")
 
 
 def frame(**columns: list[object]) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def test_a_role_needs_a_column(call, command, option, given, tmp_path) -> None:
     table.write_text("question,option_1,option_2,key\nWhat?,Liver,Lung,1\n")
     words = [word.format(file=table) for word in command]
     code, _, err = call(*words, option, given)
-    told = f"{option}: needs a role and a column; found {given}; allowed: ROLE=COLUMN"
+    told = f"{option}: needs two parts with = between them; found {given}"
     assert code != 0
     assert told in " ".join(err.split())
     assert list(tmp_path.iterdir()) == [table]

@@ -10,7 +10,7 @@ from exam_case import ROWS, but, exam, kind_of, model
 from loopback import Loopback, is_few_words, said, status
 from scripted_judges import ScriptedBackend
 
-from judgebench.checks import check_all
+from judgebench.checks import check
 from judgebench.judges.config import Decoding
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_what_was_said(tmp_path: Path) -> None:
 
 def test_the_shipped_prompts_pass_and_need_what_they_show(tmp_path: Path) -> None:
     files = sorted(shipped_folder("prompts/questions").glob("*.jinja"))
-    outcome = check_all(files, "support-tone")
+    outcome = check(files, "support-tone")
     assert (outcome.errors, len(outcome.facts)) == ([], 4)
     assert "choose.jinja: a prompt that asks for a choice" in outcome.facts[0]
     for file in files:

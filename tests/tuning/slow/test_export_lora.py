@@ -14,7 +14,7 @@ from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import load_bench
-from judgebench.tuning.export import export_judge
+from judgebench.tuning.export import write_judge
 
 pytestmark = [
     pytest.mark.transformers,
@@ -40,8 +40,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     jb.run(bench, home / "run")
     with closing(load_bench(bench, run_folder=home / "run")) as loaded:
         work = Work(RunFolder(home / "run"), NoProgress(), Budget(None), Stop())
-        export_judge(loaded, "tuned", home / "adapter", work)
-        export_judge(loaded, "tuned", home / "merged", work, merged=True)
+        write_judge(loaded, "tuned", home / "adapter", work)
+        write_judge(loaded, "tuned", home / "merged", work, merged=True)
     return home
 
 

@@ -44,7 +44,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Call) -> None:
-    pytest.importorskip("judgebench.ranking.rank_bench", reason="the wing `ranking` is taken out")
+    pytest.importorskip("judgebench.ranking.rank_bench", reason="needs the feature `ranking`")
     from rank_bench_case import write
 
     from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
@@ -57,8 +57,8 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     pairs, tuned = tmp_path / "pairs.jsonl", tmp_path / "tuned"
     assert call("rank", "pairs", tmp_path / "task.yaml", "--to", pairs)[0] == 0
     code, out, err = call(
-        "tune", "generator", pairs, "--model", tiny, "--to", tuned, "--epochs", 15,
-        "--learning-rate", 0.01, "--rank", "full",
+        "tune", "generator", pairs, "--model", tiny, "--to", tuned, "--recipe", "epochs=15",
+        "--recipe", "learning_rate=0.01", "--recipe", "rank=full",
     )  # fmt: skip
     assert code == 0, err
     assert f"backend: transformers:{tuned}" in out

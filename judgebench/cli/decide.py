@@ -1,0 +1,61 @@
+"""`judgebench decide`: may a judge replace annotators, and was an outcome reached?"""
+
+from __future__ import annotations
+
+import shlex
+
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import option
+from judgebench.cli.options import (
+    AS_IN_THE_RUN,
+    NO_FILES,
+    AsJudge,
+    DecisionRuleOption,
+    Files,
+    RunOrTables,
+    Truth,
+)
+from judgebench.cli.report import open_study
+from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
+
+
+def decide(
+    run: RunOrTables = None,
+    files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
+    as_judge: AsJudge = None,
+    rule: DecisionRuleOption = None,
+    require: list[str] = option(
+        (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless it is reached. Repeatable."
+    ),
+    certificate: str = option(
+        "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
+    ),
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Decide if a judge can replace annotators, assist them, or neither.
+
+    Without the --order of labels, the --question column and --blind no judge can get REPLACE.
+    In a pipeline --require demands an outcome; REPLACE also meets a demand for ASSIST.
+
+    Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
+    """
+    import judgebench as jb
+    from judgebench.decisions.result import unreached
+
+    study = open_study(run, files, truth.settings, as_judge or (), output)
+    decisions = jb.decide(study, rule=rule)
+    missed = unreached(require, decisions)
+    beside = {"not_reached": [*missed]} if require else {}
+    show({"decide": decisions}, study.name, output, beside=beside)
+    if not output.json:
+        hint = (
+            "For a page with every item: judgebench report, with the same options and --to FOLDER."
+        )
+        output.console().print(hint, soft_wrap=True)
+    judge, _, file = certificate.rpartition("=")
+    certified = decisions.certificate(judge).write(file) if certificate else None
+    if certified and not output.json:
+        command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
+        output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)
+    exit_unmet(output, "not reached", [*missed.values()])

@@ -1,0 +1,198 @@
+"""`judgebench rank`: rank systems by their arguments, with people beside models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgebench.cli.benchmark import confirm_keys, stoppable, this_command
+from judgebench.cli.exit_codes import UNMET
+from judgebench.cli.groups import Commands, argument, flag, option
+from judgebench.cli.options import (
+    BenchPath,
+    Budget,
+    DataFolder,
+    DryRun,
+    LocalOnly,
+    RunDir,
+    RunOption,
+    Seed,
+)
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
+from judgebench.words import counted
+
+if TYPE_CHECKING:
+    from judgebench.ranking.rank_bench import RankBench
+
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")]
+ToLines = Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")]
+
+app = Commands("Rank systems by how much their arguments help to decide.")
+
+
+@app.command()
+def run(
+    bench: BenchPath = Path("rank"),
+    run: RunOption = None,
+    budget: Budget = None,
+    dry_run: DryRun = False,
+    data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Let models write arguments, train evaluators, judge, rank and report.
+
+    The bench.yaml has the key `proxy`. Without an argument, the shipped example runs with embedded
+    models. Safe to interrupt; rerun to resume.
+
+    Example: judgebench rank run bench.yaml --dry-run
+    """
+    from judgebench.cli.report import report_and_print
+    from judgebench.progress import ProgressDisplay
+    from judgebench.ranking.rank_bench import given_ranks, load_rank_bench, rank_all
+    from judgebench.runs.bench import default_run_folder
+    from judgebench.runs.folder import RunFolder
+    from judgebench.runs.judging import Interrupted
+
+    loaded = load_rank_bench(bench, data_folder, local_only=local_only)
+    ranks = given_ranks(loaded)
+    folder = RunFolder(run or default_run_folder(loaded.config))
+    console = output.console()
+    lines = [f"{loaded.config.name}: run folder {folder.path}", *_ahead(loaded)]
+    lines += [f"! {warning}" for warning in (ranks.warnings if ranks else ())]
+    lines += ["No model was called or trained, nothing was written."] * dry_run
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    if not dry_run:
+        if not folder.manifest():
+            confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
+        kept = f"Results so far are kept in {folder.path}"
+        message = f"Stopped. {kept}. To resume, rerun:\n  {this_command()}"
+        with stoppable(message, by=Interrupted), ProgressDisplay(console) as display:
+            rank_all(loaded, folder, display, budget)
+        if not report_and_print(folder.path, output):
+            raise typer.Exit(1)
+
+
+def _ahead(bench: RankBench) -> Iterator[str]:
+    """The lines on what is about to be run, one per task."""
+    from judgebench.ranking.proxy.examples import evaluator_names
+    from judgebench.ranking.proxy.task import SPLITS
+
+    for entry in bench.tasks:
+        task, evaluators = entry.task, entry.evaluators
+        names = (evaluator_names(task.name, kind, evaluators.draws) for kind in evaluators.kinds)
+        sizes = ", ".join(f"{split} {len(task.of(split)):,}" for split in SPLITS)
+        yield (
+            f"{task.name}: {sizes}; {counted(len(task.ranked), 'instance')} ranked; "
+            f"{counted(len(entry.generators), 'generator')}; "
+            f"{counted(sum(map(len, names)), 'evaluator')}"
+        )
+
+
+@app.command()
+def init(
+    file: Path = argument("FILE", "Questions with their key: CSV, TSV, JSON, JSONL or Parquet."),
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
+) -> None:
+    """Write a task, a bench.yaml and a prompt from a table of questions.
+
+    Columns are found by their names: question, key, option_1 or A, explanation, group, split.
+    Nothing is overwritten.
+
+    Example: judgebench rank init questions.csv --to mine
+    """
+    from judgebench.ranking.rank_bench import init as init_from
+
+    echo_each(init_from(file, to))
+
+
+@app.command()
+def sheet(
+    run: RunDir,
+    sample: int | None = option(
+        5, "N", "N items of each task, drawn at random.", min=1
+    ),  # as many as the paper had ranked before it judged a task
+    every: bool = flag("All items instead of a sample.", "--all"),
+    expert: list[str] = option(
+        (), "NAME", "Who ranks. Repeatable. Default: expert-1 and expert-2."
+    ),
+    seed: Seed = 0,
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/human."),
+) -> None:
+    """Write sheets on which experts rank arguments from 1 to 5 without knowing who wrote them.
+
+    Hand out the folder `sheets` and keep `sheet-key.json`: without it no sheet can be read. An
+    existing sheet is never overwritten.
+
+    Example: judgebench rank sheet runs/mine --expert anna --expert ben
+    """
+    from judgebench.ranking.sheet import items_of_run, write_sheets
+    from judgebench.runs.folder import RunFolder
+
+    items = items_of_run(RunFolder.existing(run).path)
+    folder = to or run / "human"
+    names = expert or ["expert-1", "expert-2"]
+    written = write_sheets(items, names, folder, n=None if every else sample, seed=seed)
+    echo_each(f"{name}: {counted(n, 'item')} on every sheet" for name, n in written.items.items())
+    if n := written.passed_over:
+        typer.echo(f"{counted(n, 'item')} left out: not every system has an argument on them")
+    echo_each(f"kept, not overwritten: {path}" for path in written.kept)
+    echo_each(written.written)
+
+
+@app.command()
+def suitability(
+    files: list[Path] = argument(
+        "FILE", "Completed sheets, their folder, or tables of ranks from elsewhere."
+    ),
+    key: Path | None = option(
+        None, "FILE", "Default: sheet-key.json beside a sheet or one folder up."
+    ),
+    min_alpha: float | None = option(
+        None, "ALPHA", "Least alpha of a suitable task. Default: 2/3.", min=-1, max=1
+    ),
+    leave_out: list[str] = option((), "LABEL", "Leave out items with this label. Repeatable."),
+    require_suitable: bool = flag(f"Exit code {UNMET} unless every task is suitable."),
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Test whether experts agree enough on arguments for a task to be used in a ranking.
+
+    Five items ranked by two experts are enough for a first test.
+
+    Example: judgebench rank suitability runs/mine/human/sheets
+    """
+    from judgebench.ranking.human import read_ranks
+    from judgebench.ranking.suitability import MIN_ALPHA, Fitness
+    from judgebench.ranking.suitability import suitability as suitability_of
+
+    ranks = read_ranks(files, key).without(leave_out)
+    bar = MIN_ALPHA if min_alpha is None else min_alpha
+    found = suitability_of(ranks, min_alpha=bar)
+    show({"suitability": found}, "", output)
+    if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
+        raise typer.Exit(UNMET)
+
+
+@app.command()
+def pairs(
+    task: TaskName,
+    to: ToLines,
+    data_folder: DataFolder = None,
+    seed: Seed = 0,
+) -> None:
+    """Write the gold arguments of a task's training split, to tune a generator on.
+
+    Give the `seed` of the ranking's bench.yaml: it draws the split. `judgebench tune generator`
+    reads the file.
+
+    Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data
+    """
+    from judgebench.ranking.proxy.arguments import write_pairs
+    from judgebench.ranking.proxy.task_file import load_task
+
+    n = write_pairs(load_task(task, data_folder=data_folder, seed=seed), to)
+    typer.echo(f"{n:,} training instances with a gold argument: {to}")

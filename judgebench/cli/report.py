@@ -1,0 +1,202 @@
+"""The verbs that score a run again from its folder alone: align and report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judgebench.cli.groups import option
+from judgebench.cli.options import (
+    AS_IN_THE_RUN,
+    NO_FILES,
+    AsJudge,
+    DecisionRuleOption,
+    Every,
+    Figures,
+    Files,
+    RunOrTables,
+    Truth,
+)
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
+from judgebench.errors import Problem, SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from judgebench.data.layout import Layout
+    from judgebench.data.reading import GivenTables
+    from judgebench.results.shown import Shown
+    from judgebench.rubric import Rubric
+    from judgebench.studies.study import Study
+
+_MANY = 40  # judges and annotators, compared in some seconds
+
+
+def open_study(
+    run: Sequence[Path] | Path | None,
+    files: Files = NO_FILES,
+    truth: Mapping[str, object] = {},
+    as_judges: Sequence[str] = (),
+    output: Output = ONE_SCREEN,
+    rubric: Rubric | None = None,
+) -> Study:
+    """A run as a study, from its folder alone, or a study of tables; `truth` are keys of a
+    TruthConfig. Raises SetupError where neither or both are given."""
+    import judgebench as jb
+
+    people = dict.fromkeys(as_judges, files.expected)
+    paths = [run] if isinstance(run, Path) else list(run or ())
+    has_tables = replace(files, column=None, expected="items") != NO_FILES
+    if not paths and not files.labels:
+        raise SetupError(Problem("give a run folder, or tables: labels.xlsx gpt4.xlsx"))
+    is_run = len(paths) == 1 and not (paths[0].is_file() or _is_missing_table(paths[0]))
+    if is_run and has_tables:
+        raise SetupError(Problem("give either a run folder or tables", found=str(paths[0])))
+    try:
+        if is_run:
+            return jb.open_run(paths[0], truth=truth, as_judges=people)
+        layout = _layout(paths, files, truth, as_judges, rubric)
+        _show_layout(layout, files, truth, output)
+        return jb.study(layout, truth=truth, as_judges=people, expected=files.expected)
+    except SetupError as error:
+        named = [_by_option(problem) for problem in error.problems]
+        if named == [*error.problems]:  # of another kind, such as of a damaged run
+            raise
+        raise SetupError(named) from None
+
+
+def _by_option(problem: Problem) -> Problem:
+    """The problem of a key of a TruthConfig, by the option that gives it."""
+    key = problem.field if problem.file == "truth" else problem.field.partition("truth.")[2]
+    option = {"rule": "truth", "annotators": "annotator"}.get(key, key).replace("_", "-")
+    return replace(problem, file="", field=f"--{option}") if key else problem
+
+
+def _is_missing_table(path: Path) -> bool:
+    return bool(path.suffix) and not path.exists()
+
+
+def _layout(
+    paths: Sequence[Path], files: Files, truth: Mapping[str, object], as_judges: Sequence[str],
+    rubric: Rubric | None,
+) -> Layout:  # fmt: skip
+    """The layout of tables. Raises Unsettled with every question that options must answer."""
+    from judgebench.data.layout import is_layout, load_layout
+    from judgebench.rubric import load_rubric
+    from judgebench.runs.from_tables import layout_of
+
+    rubric = rubric if files.rubric is None else load_rubric(files.rubric)
+    if len(paths) == 1 and is_layout(paths[0]):
+        return load_layout(paths[0], rubric)
+    return layout_of(_tables(paths, files), files.settings, rubric, truth, as_judges)
+
+
+def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], output: Output) -> None:
+    """Print what every column is, and write it where that is asked for."""
+    from judgebench.data.layout import layout_lines
+    from judgebench.starter import save
+
+    console = output.console()
+    for line in layout_lines(layout):
+        console.print(line, soft_wrap=True, highlight=False)
+    if files.save is not None:
+        for path in save(layout, files.save, truth).files:
+            console.print(f"Wrote {path}", soft_wrap=True)
+    console.print()
+
+
+def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
+    """The tables by what the options say that they hold."""
+    from judgebench.data.reading import GivenTables, sources_of
+
+    labels, verdicts, unsorted = (
+        [source for path in given or () for source in sources_of(path, str(path))]
+        for given in (files.labels, files.verdicts, paths)
+    )
+    rest = [source for source in unsorted if source not in (*labels, *verdicts)]
+    return GivenTables(labels, verdicts, unsorted=rest)
+
+
+def _takes_long(study: Study, output: Output) -> bool:
+    """True where so many judges and annotators are compared that progress is to be seen."""
+    return len(study.judges) + len(study.makers) > _MANY and not output.quiet
+
+
+def align(
+    run: RunOrTables = None,
+    files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
+    as_judge: AsJudge = None,
+    rule: DecisionRuleOption = None,
+    every: Every = False,
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Compare judges and annotators, and print the tables.
+
+    Example: judgebench align runs/demo --truth majority --annotator 'expert*'
+    """
+    import judgebench as jb
+
+    study = open_study(run, files, truth.settings, as_judge or (), output)
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    show(found, study.name, output, tables=True)
+
+
+def report(
+    run: RunOrTables = None,
+    files: Files = NO_FILES,
+    truth: Truth = AS_IN_THE_RUN,
+    as_judge: AsJudge = None,
+    rule: DecisionRuleOption = None,
+    every: Every = False,
+    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/report."),
+    figures: Figures = False,
+    checklist: str | None = option(
+        None, "NAME|FILE", "Also fill a reporting checklist: `grras`, or a YAML file like it."
+    ),
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Write the report of a run or of tables: HTML, CSV, Markdown and LaTeX.
+
+    Example: judgebench report runs/demo --to paper/tables
+    """
+    import judgebench as jb
+    from judgebench.checklist import with_checklist
+
+    folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
+    if folder is None and (run or files.labels):
+        raise SetupError(Problem("say where to write the report of files", field="--to"))
+    study = open_study(run, files, truth.settings, as_judge or (), output)
+    assert folder
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    if checklist:
+        found = with_checklist(found, checklist, study, folder)
+    _report(study, found, folder, output, figures)
+    if checklist:
+        output.console().print(*found["checklist"].part.blocks[0].text, soft_wrap=True)
+
+
+def report_and_print(run: Path, output: Output) -> bool:
+    """Write and print the report that ends a run. True where every model gave a verdict that could
+    be read; those that gave none are named."""
+    import judgebench as jb
+
+    study = open_study(run)
+    _report(study, jb.analyse(study), run / "report", output)
+    silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
+    echo_each(silent, err=True)
+    return not silent
+
+
+def _report(
+    study: Study, found: Mapping[str, Shown], to: Path, output: Output, figures: bool = False
+) -> None:
+    from judgebench.reporting import parts as parts_of
+    from judgebench.results.write import write_in_place
+
+    parts, name, answers = parts_of(found), study.name, study.n_judged
+    written, notice = write_in_place(parts, to, name=name, answers=answers, figures=figures)
+    show(found, name, output, written)
+    if notice:
+        output.console().print(f"! {notice}.", soft_wrap=True)

@@ -1,0 +1,141 @@
+"""`judgebench stress`: run a stress test; make sets of altered answers and review them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgebench.cli.benchmark import Asked, benchmark, stoppable, the_writer
+from judgebench.cli.groups import Commands, argument, flag, option
+from judgebench.cli.options import (
+    EVERYTHING,
+    BenchPath,
+    DataFolder,
+    Extent,
+    LocalOnly,
+    RubricOption,
+    RunOption,
+    Seed,
+)
+from judgebench.cli.show import ONE_SCREEN, Output, echo_each
+from judgebench.shipped import find_file
+
+if TYPE_CHECKING:
+    from judgebench.stress_tests.probes.make import Yield
+
+app = Commands(default="bench")
+attacks = Commands("Make sets of altered answers for `judgebench stress`, and review them.")
+app.add_typer(attacks, name="attacks")
+
+SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
+
+
+@app.command()
+def bench(
+    bench: BenchPath = Path("stress"),
+    run: RunOption = None,
+    sample: int | None = option(
+        None, "N", "At most N altered answers per recipe, at random.", min=1
+    ),
+    reviewed: bool = flag("Count only violations that reviewers accepted."),
+    extent: Extent = EVERYTHING,
+    local_only: LocalOnly = False,
+    output: Output = ONE_SCREEN,
+) -> None:
+    """Judge altered answers: what must change a verdict, what must not.
+
+    Without an argument, the shipped example runs with the embedded model. Verdicts of an earlier
+    `judgebench run` in the same folder are reused. Safe to interrupt; rerun to resume.
+
+    Example: judgebench stress bench.yaml --sample 20
+    """
+    from judgebench.stress_tests.attacking import StressExtension
+
+    asked = Asked(bench, run, extent, output, local_only)
+    benchmark(asked, StressExtension(sample=sample, reviewed=reviewed))
+
+
+@attacks.command()
+def make(
+    recipe: str = argument("RECIPE", "A recipe: a file or a name; see `judgebench list attacks`."),
+    data: list[Path] = option(..., "FILE", "Sound answers. Repeatable."),
+    by: str = option("", "BACKEND", "The model that writes: a backend, or a judge's YAML file."),
+    second: str = option("", "BACKEND", "A second model that must agree."),
+    to: Path | None = option(
+        None, "SET", "Where to write. Default: RECIPE.jsonl in the current folder."
+    ),
+    rubric: RubricOption = "medical-safety",
+    sample: int | None = option(None, "N", "At most N answers, drawn at random.", min=1),
+    seed: Seed = 0,
+    data_folder: DataFolder = None,
+    local_only: LocalOnly = False,
+) -> None:
+    """Alter answers by one recipe, check each, and add it to a set.
+
+    Safe to interrupt; rerun to resume.
+
+    Example: judgebench stress attacks make consensus-violation --data a.csv --by gpt.yaml
+    """
+    from judgebench.data.load import load_data
+    from judgebench.progress import ProgressDisplay
+    from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.probes.make import SetOrder, make_set
+
+    whole = load_rubric(rubric)
+    answers = load_data(data, whole, folder=data_folder).answers
+    target = to or Path(f"{Path(recipe).stem}.jsonl")
+    writer, checker = (
+        the_writer(file, target, local_only) if file else None for file in (by, second)
+    )
+    order = SetOrder(writer, checker, seed, sample)
+    message = f"Stopped. Answers so far are kept in {target}."
+    with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(message):
+        found = make_set(recipe, answers, whole, target, order, display)
+    _tell(found, target)
+
+
+@attacks.command()
+def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
+    """Write the sheet in which people accept or reject altered answers: CSV and a local page.
+
+    Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here
+    first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
+    counts accepted violations only.
+
+    Example: judgebench stress attacks review consensus-violation.jsonl
+    """
+    from judgebench.files import write_atomically
+    from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.probes.review import write_review
+    from judgebench.stress_tests.probes.sets import read_set
+
+    found = find_file("adversarial", str(path), ".jsonl")
+    items = read_set(found, load_rubric(rubric))
+    if found != path:
+        path = Path(found.name)
+        if not path.exists():
+            write_atomically(path, found.read_bytes())
+            typer.echo(path)
+    echo_each(write_review(items, path).values())
+
+
+def _tell(found: Yield, to: Path) -> None:
+    from judgebench.stress_tests.probes.sets import CHECKS, rejected_path
+
+    share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
+    counts = {
+        "made before, kept as they are": found.made_before,
+        "answers with nothing to change": found.nothing_to_change,
+        f"without a reply ({found.why_no_reply}): the same command asks again": found.no_reply,
+        "rejected by a second model": found.second_against,
+    }
+    typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
+    echo_each(f"  {area}: {n}" for area, n in sorted(found.areas.items()))
+    if found.rejected:
+        typer.echo(f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
+        echo_each(
+            f"  {n} failed {name!r} ({CHECKS[name]})" for name, n in found.failed.most_common()
+        )
+    echo_each(f"{n} {what}" for what, n in counts.items() if n)

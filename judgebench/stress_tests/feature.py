@@ -1,0 +1,24 @@
+"""Does a judge see what was made worse, and stay where nothing was?"""
+
+from judgebench.runs.features import FeatureParts
+from judgebench.stress_tests.attacking import StressExtension, read_stress, stress_in_words
+from judgebench.stress_tests.measure import measure_stress
+from judgebench.stress_tests.probes.altered import recipe_in_words
+from judgebench.stress_tests.probes.attacks import StressSettings, listed, set_in_words
+from judgebench.stress_tests.probes.edits.wording import synonyms_in_words
+from judgebench.stress_tests.probes.text import words_in_words
+
+PARTS = FeatureParts(
+    settings=StressSettings,
+    check=stress_in_words,
+    extension=StressExtension,
+    read=read_stress,
+    measure=measure_stress,
+    checks={
+        "recipe": recipe_in_words,
+        "word list": words_in_words,
+        "synonyms": synonyms_in_words,
+        "set": set_in_words,
+    },
+    lists={"attacks": listed},
+)
