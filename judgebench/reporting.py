@@ -87,9 +87,10 @@ def report(
     results.csv, tables.md and LaTeX tables, and of a study or decisions decisions.csv and
     verdicts.csv.
 
-    Of a study with `every` analysis, see `analyse`. With `figures` they are drawn in the page and
-    as files, PNG and PDF in `plots/`. With a `checklist`, a shipped name such as `grras` or a file,
-    the report of a study shows its items, filled, and `folder` has a copy of it for your answers.
+    Of a study with `every` analysis, see `analyse`. With `figures` they are also drawn as
+    files: PNG, PDF and SVG in `plots/`. With a `checklist`, a shipped name such as `grras` or a
+    file, the report of a study shows its items, filled, and `folder` has a copy of it for your
+    answers.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -106,6 +107,8 @@ def report(
     from judgebench.results.write import write_in_place
 
     study = study if isinstance(study, Shown) else opened_study(study)
+    measured = study.study if isinstance(study, Decisions) else study
+    sources = measured.sources if isinstance(measured, Study) else {}
     if checklist and not isinstance(study, Study):
         raise SetupError(Problem("is filled from a study or a run folder", field="checklist"))
     if isinstance(study, Study):
@@ -119,7 +122,7 @@ def report(
     else:
         shown, asked = study.parts, study.n_answers
     written, told = write_in_place(
-        shown, Path(folder), name=study.name, answers=asked, figures=figures
+        shown, Path(folder), name=study.name, answers=asked, figures=figures, sources=sources
     )
     if told:
         warnings.warn(told, stacklevel=2)

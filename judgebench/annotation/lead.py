@@ -507,7 +507,7 @@ class Collected(Shown):
             for metric, of in one["metrics"].items()
             for key in ("labels", "cannot_tell")
         )
-        return Results(tuple(counts)) + self.agreement
+        return Results((*counts, *self.agreement))
 
     def records(self) -> dict[str, list[Any]]:
         """The figures of the lead's page."""

@@ -6,9 +6,11 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import gc
+import shlex
 import sys
 import warnings
 from contextlib import suppress
+from contextvars import copy_context
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,6 +53,7 @@ from judgebench.cli.stress import app as stress_commands
 from judgebench.cli.tune import app as tune_commands
 from judgebench.cli.watch import watch
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
+from judgebench.results.provenance import COMMAND
 from judgebench.shipped import shipped_folder
 from judgebench.version import VERSION
 
@@ -310,11 +313,12 @@ def main() -> None:
     warnings.simplefilter("once", UserWarning)
     gc.set_threshold(_GARBAGE)
     with guarded_streams():
-        raise SystemExit(_exit_code())
+        raise SystemExit(copy_context().run(_exit_code))
 
 
 def _exit_code() -> int | str | None:
     """Run the command, and print the error that ended it."""
+    COMMAND.set(shlex.join(["judgebench", *sys.argv[1:]]))
     try:
         try:
             _command()()

@@ -82,7 +82,7 @@ AsJudge = Annotated[
     ),
 ]
 Figures = Annotated[
-    bool, typer.Option("--figures", help="Also draw figures: in the page, and as PNG and PDF.")
+    bool, typer.Option("--figures", help="Also draw figures as PNG, PDF and SVG files.")
 ]
 Every = Annotated[
     bool,

@@ -196,7 +196,9 @@ def _report(
     from judgebench.results.write import write_in_place
 
     parts, name, answers = parts_of(found), study.name, study.n_judged
-    written, notice = write_in_place(parts, to, name=name, answers=answers, figures=figures)
+    written, notice = write_in_place(
+        parts, to, name=name, answers=answers, figures=figures, sources=study.sources
+    )
     show(found, name, output, written)
     if notice:
         output.console().print(f"! {notice}.", soft_wrap=True)

@@ -63,7 +63,7 @@ class ReportFolder:
     """The report that a command writes beside what it prints."""
 
     to: Path | None = option(None, "FOLDER", "Also write a page, CSV, Markdown and LaTeX there.")
-    figures: bool = flag("Also draw figures: in the page, and as PNG and PDF.")
+    figures: bool = flag("Also draw figures as PNG, PDF and SVG files.")
 
     def write(self, found: Any) -> Mapping[str, Path]:
         """The path of each file; none where no folder is given."""

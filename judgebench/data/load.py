@@ -162,6 +162,7 @@ class StudyData:
     blind: Blindness
     warnings: Sequence[Problem]
     collected: Sequence[str]
+    sources: Mapping[str, str]  # the SHA-256 of each file by name; empty of a data frame
 
     @property
     def metrics(self) -> set[str]:
@@ -175,6 +176,11 @@ def read_study(layout: Layout) -> StudyData:
     dataset = DatasetBuilder(layout.rubric, layout.rubric)
     with_items = [sheet for sheet in layout.sheets if sheet.has_labels or not sheet.has_verdicts]
     dataset.without_texts = not any(sheet.of("text", "messages") for sheet in with_items)
+    for source in (sheet.source for sheet in layout.sheets):
+        if source.frame is None:
+            note_source(dataset, source.path)
+        else:
+            dataset.sources[source.name] = ""
     read_people(layout, dataset)
     dataset.settle()
     people = list(dataset.human_labels())
@@ -191,7 +197,7 @@ def read_study(layout: Layout) -> StudyData:
     warnings = [w for w in dataset.findings.warnings if w.kind not in USUAL]
     return StudyData(
         answers, people, judges, not dataset.without_texts, dataset.blindness, warnings,
-        tuple(dataset.collected),
+        tuple(dataset.collected), dataset.sources,
     )  # fmt: skip
 
 

@@ -44,6 +44,9 @@ _SHARES = (
     "out. Points: how often judge and annotator agree with the label of the other annotators, in "
     "percentage points."
 )
+_CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
+_MORE_SEVERE = "; of two annotators' labels the more severe counts"
+_BASELINE = "Baseline: a rule that sees no answer, such as always giving the most common label."
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _TEST = {
     "annotators": "Annotators",
@@ -63,6 +66,7 @@ def decisions_part(decisions: Decisions) -> Part:
     return Part(
         "decisions", title, decisions.results, blocks, context.notes, (), screen,
         urgent=context.urgent, own_file=True, headline=context.headline, answer=answer(decisions),
+        terms=tuple(_terms(decisions)) if lines else (),
     )  # fmt: skip
 
 
@@ -75,14 +79,31 @@ def screen_blocks(decisions: Decisions, lines: tuple[Standing, ...]) -> Iterator
     if context.blind == "unknown":
         declare = "--blind yes|no, in Python truth={'blind': 'yes'}"
     gold = any(KINDS[c.key].about == "gold" for d in decisions for c in d.replace)
+    severe = _severe(decisions)
     sentences = (
         _SHARES,
         _BY_GOLD if gold else "",
         f"{context.drawn} The shares count each answer once." if context.drawn else "",
-        severe_sentence(decisions.rubric.metrics, decisions.rule),
+        f"{severe}; {_CHANGE_SEVERE}." if severe else "",
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
+
+
+def _severe(decisions: Decisions) -> str:
+    """Say which labels count as severe, and of which of two annotators' labels they are, without a
+    full stop; empty where no label does."""
+    severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
+    study = decisions.study
+    pairs = [h for h in study.humans.values() if len(h.makers) == 2] if study else []
+    of_two = any(h.config.ties_of(h.metric) == "upper" for h in pairs)
+    return f"{severe}{_MORE_SEVERE if severe and of_two else ''}"
+
+
+def _terms(decisions: Decisions) -> Iterator[str]:
+    if severe := _severe(decisions):
+        yield f"{severe}."
+    yield _BASELINE
 
 
 def _opening(decisions: Decisions, lines: tuple[Standing, ...]) -> Iterator[Block]:

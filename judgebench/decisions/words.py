@@ -165,7 +165,7 @@ def outcomes_sentence() -> str:
 
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
-    """Say which labels count as severe, and what changes it; empty where no label does."""
+    """Say which labels count as severe, without a full stop; empty where no label does."""
     titles: dict[str, list[str]] = {}
     for metric in metrics:
         if (severe_from := rule.severe_index(metric)) is not None:
@@ -174,8 +174,7 @@ def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     which = "; ".join(f"{labels} ({listed(of)})" for labels, of in titles.items())
     if len(titles) > _MOST_LABELS and not rule.severe_from:
         which = "the last label of each metric"
-    changed = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
-    return f"Severe: {which}; {changed}." if titles else ""
+    return f"Severe: {which}" if titles else ""
 
 
 def reason_for(

@@ -40,9 +40,8 @@ def texts_of(answer: Answer) -> Texts:
     else:
         found.append(("Answer", answer.text or "(no text)"))
     if answer.criterion:
-        points, tags = (answer.metadata.get(key, "") for key in ("points", "tags"))
-        facts = [f"{points} point{'' if points == '1' else 's'}"] if points else []
-        facts += [f"tags: {tags.replace('|', ', ')}"] if tags else []
+        about = {key: answer.metadata.get(key, "") for key in ("points", "tags")}
+        facts = [f"{key}: {text.replace('|', ', ')}" for key, text in about.items() if text]
         name = f"Criterion {answer.criterion.name}".rstrip()
         found.append((f"{name} ({'; '.join(facts)})" if facts else name, answer.criterion.text))
     if answer.reference is not None:
@@ -58,18 +57,22 @@ def reasons_of(judge: str, verdict: Verdict, answer: Answer, rubric: Rubric) -> 
         why = f": {verdict.reason}" if verdict.reason else ""
         said = f"{judge} gave no usable verdict ({verdict.status.value}){why}"
         found.append((said, _cut(verdict.raw, "reply") or "(no reply)"))
-    pieces = {"its rationale": [("Rationale", _cut(verdict.rationale, "rationale"))]}
-    pieces["its thoughts"] = [("Thoughts", _cut(verdict.reasoning, "reasoning"))]
-    pieces["what it looked up"] = [
+    looked_up = [
         (f"Looked up: {one.question}", "\n\n".join(one.passages) or "(no passage was found)")
         for one in verdict.transcript
     ]
-    pieces["how it was shown"] = [_shown(one, answer, rubric) for one in verdict.shown]
-    if verdict.shown and verdict.status is Status.OK and verdict.reason:
-        pieces["how it was shown"].append(("Both together", verdict.reason))
-    if there := {what: texts for what, texts in pieces.items() if any(text for _, text in texts)}:
-        texts = (one for several in there.values() for one in several)
-        found.append((f"{judge}: {', '.join(there)}", _pieces("column", texts)))
+    shown = [_shown(one, answer, rubric) for one in verdict.shown]
+    if shown and verdict.status is Status.OK and verdict.reason:
+        shown.append(("Both together", verdict.reason))
+    groups = {
+        "its rationale": [("Rationale", _cut(verdict.rationale, "rationale"))],
+        "its thoughts": [("Thoughts", _cut(verdict.reasoning, "reasoning"))],
+        "what it looked up": looked_up, "how it was shown": shown,
+    }  # fmt: skip
+    names = [name for name, texts in groups.items() if any(text for _, text in texts)]
+    if names:
+        texts = (pair for name in names for pair in groups[name])
+        found.append((f"{judge}: {', '.join(names)}", _pieces("column", texts)))
     return tuple(found)
 
 

@@ -1,57 +1,40 @@
-"""Figures: how heat maps and intervals are drawn, and what all figures share.
+"""Figures for papers and slides: how intervals are drawn, and what all figures share.
 
-Each is drawn once, as SVG for the page; PNG and PDF are saved of the same drawing where they are
-asked for. Colours are told apart with every common kind of
-colour blindness, and each is doubled by a shape, a place or a printed number.
+Colours are told apart with every common kind of colour blindness, and each is doubled by a shape, a
+place or a printed number.
 """
 
 from __future__ import annotations
 
 import io
 import re
-import unicodedata
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import cycle, groupby
 from typing import Any
-
-import numpy as np
 
 from judgebench.errors import MissingExtra
 from judgebench.records import Estimate
-from judgebench.results.part import (
-    Drawing,
-    Figure,
-    HeatMap,
-    Intervals,
-    Lane,
-    Scale,
-    Standing,
-    margin_words,
-)
-from judgebench.results.strip import stacked
+from judgebench.results.part import Figure, Intervals, Lane, LaneKind, Standing, margin_words
+from judgebench.results.strip import annotator_dots
 from judgebench.results.tables import DASH
 from judgebench.words import percent, wrapped
 
-PAGE = ("svg",)
-EVERY_FORMAT = ("svg", "png", "pdf")  # for a page, to look at, for a paper
+FORMATS = ("svg", "png", "pdf")  # for a page, to look at, for a paper
+_UNDATED: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # what a reader of an SVG may have
+    "font.sans-serif": ["DejaVu Sans"],  # matplotlib brings it along
     "svg.fonttype": "none",  # text stays text: small, and as sharp as the page
     "svg.hashsalt": "judgebench",
     "font.size": 9,
-    "axes.labelsize": 9,
     "xtick.labelsize": 8.5,
     "ytick.labelsize": 8.5,
-    "legend.fontsize": 8.5,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "text.parse_math": False,  # a $ in a name is a $
-    "figure.dpi": 100,
     "savefig.dpi": 160,
 }
 SMALL = 8.4  # points: no text of a page has fewer than 11 pixels
@@ -59,86 +42,35 @@ SMALL = 8.4  # points: no text of a page has fewer than 11 pixels
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C510A", "#555555")
 _SHAPES = ("o", "s", "D", "^", "v", "P", "X", "p", "h")
 _GREY = "#767676"
-_WARN = "#8a4b00"
+_OF_KIND: Mapping[LaneKind, dict[str, Any]] = {
+    "control": {"color": _GREY, "markerfacecolor": "white"},
+    "human": {"color": "black", "marker": "|", "markersize": 8},
+}
 _LINES = ("-", "--", ":", "-.")  # of the bounds
 _MARKS = {"good": "D", "fair": "s", "bad": "X"}  # of outcomes; without one, and unclear: a lozenge
 _NARROW = 3.9  # inches of axes, before room is made for names: those of a column of a paper
 _IN_COLUMN = 7.2  # points
 _UNDER = {"loc": "upper left", "bbox_to_anchor": (0, -0.2)}  # the legend of axes beside others
 _OUTCOMES = {"good": "#1a7f4b", "fair": "#0b5cad", "bad": "#b3261e", "unclear": "#333333"}
-# All grow evenly darker to the dark end, so that steps are told apart without colours too. The
-# controls stay pale: they are there to compare with.
-_MAPS: Mapping[Scale, str] = {"good": "Blues", "bad": "OrRd", "signed": "PuOr"}
+# Families that have letters which the usual font lacks, such as Chinese ones.
+_OTHER_SCRIPTS = (
+    "Noto Sans", "WenQuanYi", "Droid Sans Fallback", "Arial Unicode", "Microsoft YaHei", "PingFang",
+)  # fmt: skip
 _New = Callable[[float, float], Any]
-_KINDS: Mapping[str, str] = {"judge": "Judge", "control": "baseline", "human": "humans"}
 
 
-def drawn(figures: Iterable[Figure], formats: Sequence[str] = PAGE) -> dict[str, dict[str, bytes]]:
+def drawn(figures: Iterable[Figure]) -> dict[str, dict[str, bytes]]:
     """File name without its ending -> format -> content, for each figure. Raises MissingExtra
     without matplotlib."""
-    found: dict[str, dict[str, bytes]] = {}
+    files: dict[str, dict[str, bytes]] = {}
     for figure in figures:
         name = slug(figure.key)
-        if name in found:
-            name = f"{name}-{len(found) + 1}"
-        if isinstance(figure, Drawing):
-            found[name] = save_figure(figure.draw, formats)
-        elif isinstance(figure, HeatMap):
-            found[name] = save_figure(partial(draw_heat_map, figure), formats)
-        else:
-            found[name] = save_figure(partial(draw_intervals, figure), formats)
-    return found
-
-
-def draw_heat_map(heat: HeatMap) -> Any:
-    """The estimates of a table as coloured cells: judges in colour, controls in grey."""
-    table, places = heat.table, [j for j, kind in enumerate(heat.kinds) if kind]
-    kinds = [heat.kinds[j] for j in places]
-    grid = [[row[j].estimate or Estimate(None) for j in places] for row in table.rows]
-    figure = new_figure(2.6 + 1.12 * len(places), 1.7 + 0.5 * len(grid))
-    axes = figure.subplots()
-    values = np.array([[np.nan if e.value is None else e.value for e in row] for row in grid])
-    most = np.nanmax(np.abs(values), initial=0.1) if heat.scale == "signed" else 1.0
-    is_control = np.broadcast_to(np.array(kinds) == "control", values.shape)
-    ends = (-most, most) if heat.scale == "signed" else (0.0, 1.15)
-    grounds = np.ones((*values.shape, 4))  # undefined cells are so pale that black is read on them
-    for colours, (low, high), left_out in (
-        (_MAPS[heat.scale], ends, is_control),
-        ("Greys", (-0.15 * most, 2.4 * most), ~is_control),
-    ):
-        seen = np.abs(values) if heat.scale == "signed" and colours == "Greys" else values
-        shown = np.ma.masked_where(left_out | np.isnan(values), seen)
-        image = axes.imshow(shown, cmap=colours, vmin=low, vmax=high, aspect="auto")
-        grounds[~shown.mask] = image.to_rgba(shown)[~shown.mask]
-    axes.set_facecolor("#eeeeee")
-    for i, row in enumerate(grid):
-        for j, estimate in enumerate(row):
-            _number_in_cell(axes, i, j, estimate, ink_on(grounds[i, j]))
-    for edge in range(1, len(kinds)):
-        if kinds[edge] != kinds[edge - 1]:
-            axes.axvline(edge - 0.5, color="white", linewidth=4)
-    measured = [j for j, kind in enumerate(kinds) if kind != "human"]
-    rows = [
-        _row_name([cell.value for cell in cells[: table.stubs]], [row[j] for j in measured])
-        for cells, row in zip(table.rows, grid, strict=True)
-    ]
-    across = ", ".join(words for kind, words in _KINDS.items() if kind in kinds)
-    down = ", ".join(table.columns[: table.stubs])
-    grid_ticks(axes, [table.columns[j] for j in places], rows, (across, down))
-    title = heat.title + _undefined(". ", (e for row in grid for e in row))
-    axes.set_title(wrapped(title, max(30, 15 * len(places))), loc="left", fontsize=10)
-    return figure
-
-
-def _undefined(after: str, estimates: Iterable[Estimate]) -> str:
-    """The meaning of a dash; empty where there is none."""
-    return f"{after}{DASH} means undefined" * any(e.value is None for e in estimates)
-
-
-def _row_name(stubs: Sequence[str], estimates: Sequence[Estimate]) -> str:
-    """The name of a row, and the smallest and largest n of its defined estimates."""
-    measured = [e for e in estimates if e.value is not None] or list(estimates)
-    return "\n".join([*(wrapped(s, 30) for s in stubs if s != DASH), counts_line(measured)])
+        if name in files:
+            name = f"{name}-{len(files) + 1}"
+        files[name] = save_figure(
+            partial(draw_intervals, figure) if isinstance(figure, Intervals) else figure.draw
+        )
+    return files
 
 
 def plotted(draw: Callable[..., Any], ax: Any = None, width: float | None = None) -> Any:
@@ -159,139 +91,123 @@ def plotted(draw: Callable[..., Any], ax: Any = None, width: float | None = None
 def draw_intervals(shown: Intervals, new: _New | None = None, ax: Any = None) -> Any:
     """A band for each line, with a point and its interval for each lane, in a `new` figure or in
     the axes `ax`."""
-    looks = looks_of([lane for _, lanes in shown.lines for lane in lanes])
-    names = [
-        _row_name([line], [x.estimate for x in lanes if x.kind != "human"])
-        if shown.counts
-        else wrapped(line, 30)
-        for line, lanes in shown.lines
-    ]
-    heights = [
-        max(0.16 * (1.5 + name.count("\n")), 0.14 + 0.09 * len(lanes))
-        for name, (_, lanes) in zip(names, shown.lines, strict=True)
-    ]
-    across = 1 if max((len(look["label"]) for look in looks.values()), default=0) > 30 else 2
-    entries = -(-(len(looks) + len(shown.bounds)) // across)
-    height = 1.3 + 0.2 * entries + len(names) * max(heights, default=0.3)
+    lanes = [lane for _, lanes in shown.lines for lane in lanes]
+    looks = looks_of(lanes)
+    room = 0.3 + 0.1 * max((len(lanes) for _, lanes in shown.lines), default=0)
+    height = 1.3 + 0.1 * (len(looks) + len(shown.bounds)) + room * len(shown.lines)
     axes = ax or (new or new_figure)(5.6, height).subplots()
-    for y, (_, lanes) in enumerate(shown.lines):
+    for y, (_, line) in enumerate(shown.lines):
         axes.axhspan(y - 0.5, y + 0.5, color="#f4f4f4" if y % 2 else "white", zorder=0)
-        for place, lane in enumerate(lanes):
-            at = y - 0.4 + (place + 0.5) * 0.8 / len(lanes)
+        for place, lane in enumerate(line):
+            at = y - 0.4 + (place + 0.5) * 0.8 / len(line)
             _whisker(axes, lane.estimate, at, looks[lane.name])
     for look in looks.values():  # every lane stands in the legend, also where it has no value
         axes.plot([], [], linestyle="none", **look)
-    for (words, bound), line in zip(shown.bounds.items(), _LINES * 9, strict=False):
-        axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=line, label=words)
-    axes.set_yticks(range(len(names)), names)
-    axes.set(ylim=(len(names) - 0.5, -0.5), ylabel=shown.down)
+    for (words, bound), style in zip(shown.bounds.items(), cycle(_LINES), strict=False):
+        axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=style, label=words)
+    axes.set(ylim=(len(shown.lines) - 0.5, -0.5), ylabel=shown.down)
     if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
         axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
     if shown.percent:
         axes.xaxis.set_major_formatter(lambda x, _: percent(x))
+    undefined = any(lane.estimate.value is None for lane in lanes)
+    meaning = f"; {DASH} means undefined" if undefined else ""
+    names = [_row_name(name, line, shown.counts) for name, line in shown.lines]
+    _frame(axes, names, wrapped(f"{shown.axis or 'Value with interval'}{meaning}", 48))
+    axes.set_title(wrapped(shown.title, 62), loc="left", fontsize=10)
+    _legend(axes, ax is not None, 2)
+    return axes.figure
+
+
+def _row_name(name: str, lanes: Sequence[Lane], counts: bool) -> str:
+    """The name of a line, and the smallest and largest n of its defined estimates."""
+    numbers = [lane.estimate for lane in lanes if lane.kind != "human"]
+    defined = [e.n for e in numbers if e.value is not None] or [e.n for e in numbers] or [0]
+    n = "–".join(dict.fromkeys(f"{n:,}" for n in (min(defined), max(defined))))
+    return f"{wrapped(name, 30)}\nn = {n}" if counts else wrapped(name, 30)
+
+
+def _frame(axes: Any, names: Sequence[str], across: str) -> None:
+    """The names of the rows and of the scale, and lines to read it by."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel(across)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    none = _undefined("; ", (lane.estimate for _, lanes in shown.lines for lane in lanes))
-    axes.set_xlabel(wrapped(f"{shown.axis or 'Value with interval'}{none}", 48))
-    if ax:
-        axes.set_title(wrapped(shown.title, 48), loc="left", fontsize=10)
-    else:
-        axes.figure.suptitle(wrapped(shown.title, 62), x=0.02, ha="left", fontsize=10)
-    (ax or axes.figure).legend(**(_UNDER if ax else {"loc": "outside lower left"}), ncols=across)
-    return axes.figure
+
+
+def _legend(axes: Any, is_beside: bool, n_columns: int, size: float = 8.5) -> None:
+    """What the marks are, each once: below the figure, or below axes that are beside others."""
+    marks = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    place: dict[str, Any] = _UNDER if is_beside else {"loc": "outside lower center"}
+    legend = axes.legend if is_beside else axes.figure.legend
+    legend(marks.values(), marks.keys(), ncols=n_columns, fontsize=size, **place)
 
 
 def draw_standings(standings: Sequence[Standing], new: _New | None = None, ax: Any = None) -> Any:
     """A row for each judge, the metrics after each other: its share with the interval, a dot for
     each annotator, a bar for the best baseline, and shaded what the decision allows; in a `new`
     figure, or in the axes `ax`. In a column of a paper, names and outcomes stand on two lines."""
-    rows = [
-        (metric, one)
-        for metric, same in groupby(standings, key=lambda one: one.metric)
-        for one in (None, *same)
-    ]
-    names = [metric if one is None else one.judge for metric, one in rows]
+    rows: list[str | Standing] = []
+    for metric, same in groupby(standings, key=lambda one: one.metric):
+        rows += [metric, *same]
     axes = ax or (new or new_figure)(6.8, 1.25 + 0.27 * len(rows)).subplots()
     narrow = axes.bbox.width / axes.figure.dpi < _NARROW
     if narrow and not ax:
         axes.figure.set_figheight(1.6 + 0.34 * len(rows))
-    for y, (_, one) in enumerate(rows):
-        if one is not None:
-            _draw_standing(axes, y, one, margin_words(standings))
-            share = percent(one.accuracy.value)
-            said = f"{share}\n{one.outcome}" if narrow else f"judge {share}  {one.outcome}"
-            colour, size = _OUTCOMES.get(one.look, _COLOURS[0]), _IN_COLUMN if narrow else SMALL
-            look: dict[str, Any] = {"color": colour, "fontsize": size}
-            axes.text(
-                1.02, y, said.rstrip(), va="center", transform=axes.get_yaxis_transform(), **look
-            )
-    _shares(axes, names, narrow, beside=ax is not None)
-    for label, (_, one) in zip(axes.get_yticklabels(), rows, strict=True):
-        label.set_fontweight("normal" if one else "bold")
+    size, width, words = (_IN_COLUMN, 18, 24) if narrow else (8.5, 34, 50)
+    names = [wrapped(row if isinstance(row, str) else row.judge, width) for row in rows]
+    _frame(axes, names, wrapped("Share of answers with the reference label", words))
+    axes.set(xlim=(0, 1.02), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_xticks([0, 0.5, 1])
+    axes.xaxis.set_major_formatter(lambda x, _: percent(x))
+    axes.xaxis.label.set_size(size)
+    axes.tick_params(labelsize=size)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    for y, (row, name) in enumerate(zip(rows, axes.get_yticklabels(), strict=True)):
+        if isinstance(row, str):
+            name.set_fontweight("bold")
+            continue
+        _draw_standing(axes, y, row, margin_words(standings))
+        share = percent(row.accuracy.value)
+        outcome = f"{share}\n{row.outcome}" if narrow else f"judge {share}  {row.outcome}"
+        look = {"color": _OUTCOMES.get(row.look, _COLOURS[0]), "fontsize": size, "va": "center"}
+        axes.text(1.02, y, outcome.rstrip(), transform=axes.get_yaxis_transform(), **look)
+    _legend(axes, ax is not None, 1 if narrow else 3, size)
     return axes.figure
 
 
-def _shares(axes: Any, names: Sequence[str], narrow: bool = False, *, beside: bool = False) -> None:
-    """Name the rows and the scale, and say what the marks are: below the figure, or below axes that
-    have others `beside` them."""
-    axes.set_yticks(range(len(names)), [wrapped(name, 18 if narrow else 34) for name in names])
-    axes.set(xlim=(0, 1.02), ylim=(len(names) - 0.4, -0.6))
-    axes.set_xlabel(wrapped("Share of answers with the reference label", 24 if narrow else 50))
-    steps = 2 if narrow else 5
-    axes.set_xticks(*zip(*((x / steps, percent(x / steps)) for x in range(steps + 1)), strict=True))
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
-    axes.set_axisbelow(True)
-    handles = {text: mark for mark, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-    look: dict[str, Any] = {"ncols": 1 if narrow else 3, **(_UNDER if beside else {})}
-    if narrow:
-        axes.xaxis.label.set_size(_IN_COLUMN)
-        axes.tick_params(labelsize=_IN_COLUMN)
-        look |= {"fontsize": _IN_COLUMN}
-    if not beside:
-        look |= {"loc": "outside lower center"}
-    (axes if beside else axes.figure).legend(handles.values(), handles.keys(), **look)
-
-
 def _draw_standing(axes: Any, y: float, one: Standing, within: str) -> None:
-    humans, own, best = one.humans.value, one.accuracy.value, one.baseline.value
     colour = _OUTCOMES.get(one.look, _COLOURS[0])
-    if humans is not None and one.margin:
+    if one.humans.value is not None and one.margin:
+        low = one.humans.value - one.margin
         shade: dict[str, Any] = {"color": _COLOURS[2], "alpha": 0.15, "linewidth": 0}
-        axes.barh(y, 1 - humans + one.margin, 0.86, humans - one.margin, label=within, **shade)
-    people = stacked(e.value for e in one.annotators.values() if e.value is not None)
-    look: dict[str, Any] = {"linestyle": "none", "color": _GREY, "markersize": 5, "zorder": 5}
-    aside = [y + 0.24 * place + 0.18 * np.sign(place) for _, place in people]  # of the judge
-    places = [[value for value, _ in people], aside]
-    axes.plot(*places, marker="o", markeredgecolor="white", label="annotator", **look)
-    if best is not None:
-        bar: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2.2}
-        axes.plot([best], [y], linestyle="none", color="#b98900", label="best baseline", **bar)
-    if own is not None:
-        shape: dict[str, Any] = {"markersize": 7.5, "elinewidth": 2.2, "zorder": 4}
-        shape |= {"marker": _MARKS.get(one.look, "d")}
-        if one.look == "unclear":  # told apart without colours, too
-            shape |= {"markerfacecolor": "white", "markeredgewidth": 1.6}
+        axes.barh(y, 1 - low, 0.86, low, label=within, **shade)
+    dot = {"color": _GREY, "markersize": 5, "markeredgecolor": "white", "zorder": 5}
+    for value, down in annotator_dots(one):
+        axes.plot(value, y + 0.03 * down, "o", label="annotator", **dot)
+    if one.baseline.value is not None:
+        bar = {"color": "#b98900", "markersize": 11, "markeredgewidth": 2.2}
+        axes.plot(one.baseline.value, y, "|", label="best baseline", **bar)
+    if one.accuracy.value is not None:
+        ground = "white" if one.look == "unclear" else colour  # told apart without colours, too
+        mark = {"markersize": 6.5, "markerfacecolor": ground, "markeredgewidth": 1.6, "zorder": 4}
         label = f"judge: {one.outcome}" if one.outcome else "judge, with its interval"
-        axes.errorbar(own, y, xerr=whisker(one.accuracy), color=colour, label=label, **shape)
+        interval = {"xerr": whisker(one.accuracy), "fmt": _MARKS.get(one.look, "d")}
+        axes.errorbar(
+            one.accuracy.value, y, color=colour, elinewidth=2.2, label=label, **interval, **mark
+        )
 
 
 def looks_of(lanes: Sequence[Lane]) -> Mapping[str, dict[str, Any]]:
     """Label, colour and shape of each lane by its name; controls are hollow, humans black."""
-    kinds = {lane.name: lane.kind for lane in lanes}
     looks: dict[str, dict[str, Any]] = {}
-    for name, kind in kinds.items():
-        number = [n for n, k in kinds.items() if k == kind].index(name)
-        look = {"label": wrapped(name, 40), "marker": _SHAPES[number % len(_SHAPES)]}
-        looks[name] = (
-            look
-            | {
-                "judge": {"markersize": 4, "color": _COLOURS[number % len(_COLOURS)]},
-                "control": {"markersize": 4, "color": _GREY, "markerfacecolor": "white"},
-                "human": {"markersize": 8, "color": "black", "marker": "|"},
-            }[kind]
-        )
+    counts = Counter[LaneKind]()
+    for name, kind in {lane.name: lane.kind for lane in lanes}.items():
+        look = {"marker": _SHAPES[counts[kind] % len(_SHAPES)], "markersize": 4}
+        look |= {"color": _COLOURS[counts[kind] % len(_COLOURS)], **_OF_KIND.get(kind, {})}
+        looks[name] = {"label": wrapped(name, 40), **look}
+        counts[kind] += 1
     return looks
 
 
@@ -315,54 +231,33 @@ def whisker(e: Estimate) -> list[list[float]] | None:
     return [[max(0.0, e.value - e.low)], [max(0.0, e.high - e.value)]]
 
 
-def described(figure: Figure) -> str:
-    """The text in place of a figure for those who cannot see it."""
-    if isinstance(figure, Intervals):
-        said = [
-            f"{line}: {', '.join(f'{x.name} {figure.shown(x)}' for x in lanes)}"
-            for line, lanes in figure.lines
-        ]
-        return f"{figure.title}. {'; '.join(said)}."
-    return f"{figure.title}. The numbers stand in the tables of this section."
-
-
 # --- what all figures share -----------------------------------------------------------------------
 
 
-def save_figure(draw: Callable[[], Any], formats: Sequence[str] = PAGE) -> dict[str, bytes]:
-    """The figure that `draw` makes, drawn once and saved in these formats."""
+def save_figure(draw: Callable[[], Any]) -> dict[str, bytes]:
+    """The figure that `draw` makes, drawn once and saved in every format. Of a character that no
+    installed font has, matplotlib warns."""
     _check_installed()
     import matplotlib as mpl
+    from matplotlib.font_manager import fontManager
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.text import Text
 
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # it is said below
+    families = {font.name for font in fontManager.ttflist if font.name.startswith(_OTHER_SCRIPTS)}
+    with mpl.rc_context(_STYLE):
         figure = draw()
-        texts = figure.findobj(Text)
-        families, missing = fonts_for({c for t in texts for c in t.get_text() if not c.isspace()})
-        for text in texts if families else ():
+        for text in figure.findobj(Text):
             if not text.get_text().isascii():
-                text.set_fontfamily(["DejaVu Sans", *families])
+                text.set_fontfamily(["DejaVu Sans", *sorted(families)])
         # Make room for all text, once: as the figure's own engine it would work in every format.
         ConstrainedLayoutEngine().execute(figure)
-        if missing:  # below all else: the paper is made longer for it
-            said = wrapped(without_a_font(missing), int(12 * figure.get_figwidth()))
-            figure.text(0.02, -0.02, said, va="top", fontsize=SMALL, color=_WARN)
-            for legend in figure.legends:
-                legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
-        return {kind: _save(figure, kind, "tight" if missing else None) for kind in formats}
+        return {kind: _save(figure, kind) for kind in FORMATS}
 
 
-def _save(figure: Any, kind: str, edges: str | None) -> bytes:
+def _save(figure: Any, kind: str) -> bytes:
     out = io.BytesIO()
-    no_date = {
-        "pdf": {"CreationDate": None},
-        "svg": {"Date": None},
-    }  # the same figure, the same file
-    figure.savefig(
-        out, format=kind, metadata=no_date.get(kind), facecolor="white", bbox_inches=edges
-    )
+    # Without its date the same figure is the same file.
+    figure.savefig(out, format=kind, metadata=_UNDATED.get(kind), facecolor="white")
     return out.getvalue()
 
 
@@ -411,19 +306,6 @@ def ink_on(ground: Any) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
 
 
-def _number_in_cell(axes: Any, i: int, j: int, estimate: Estimate, ink: str) -> None:
-    """The value of row i and column j, and under it the interval."""
-    value = estimate.value
-    axes.text(
-        j, i - 0.14 if estimate.low is not None else i,
-        DASH if value is None else f"{value:.2f}".replace("-", "−"),
-        ha="center", va="center", color=ink,
-    )  # fmt: skip
-    if value is not None and estimate.low is not None and estimate.high is not None:
-        interval = f"[{estimate.low:.2f}, {estimate.high:.2f}]".replace("-", "−")
-        axes.text(j, i + 0.22, interval, ha="center", va="center", fontsize=SMALL, color=ink)
-
-
 def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str, str]) -> None:
     """Names above the columns and beside the rows, their titles, and no frame."""
     axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns])
@@ -433,82 +315,3 @@ def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str
     axes.set(xlabel=titles[0], ylabel=titles[1])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-
-
-def counts_line(estimates: list[Estimate]) -> str:
-    """`n = 40` or `n = 12–40`: the smallest and the largest n."""
-    counts = [e.n for e in estimates]
-    least, most = min(counts, default=0), max(counts, default=0)
-    return f"n = {least:,}" + (f"–{most:,}" if most > least else "")
-
-
-# --- fonts for the characters that the usual one lacks, such as Chinese ones ----------------------
-
-
-_BOXES = "Last Resort"  # a font that has a box for every character
-_MOST_NAMED = 8
-
-
-def fonts_for(characters: set[str]) -> tuple[list[str], list[str]]:
-    """The families of installed fonts that have what DejaVu Sans lacks, those with most of it
-    first, and the characters that no font has. Matplotlib finds these families from then on."""
-    from matplotlib.font_manager import findfont, fontManager
-
-    usual = _glyphs(str(findfont("DejaVu Sans")))
-    missing = {c for c in characters if ord(c) not in usual}
-    families: list[str] = []
-    while missing:
-        having = {path: {c for c in missing if ord(c) in _glyphs(path)} for path in _upright()}
-        best = max(having, key=lambda path: len(having[path]), default="")
-        if not having.get(best):
-            break
-        if best not in {font.fname for font in fontManager.ttflist}:
-            fontManager.addfont(best)
-        families.append(_upright()[best])
-        missing -= having[best]
-    return families, sorted(missing)
-
-
-def without_a_font(missing: Sequence[str]) -> str:
-    """Say which characters of a figure are drawn as boxes, and what to do.
-
-    >>> without_a_font(["\ue000"])
-    'No font on this machine has U+E000: drawn as boxes. Install one that has, such as Noto Sans.'
-    """
-    named = ", ".join(f"U+{ord(c):04X}{_script(c)}" for c in missing[:_MOST_NAMED])
-    more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-    return (
-        f"No font on this machine has {named}{more}: drawn as boxes. Install one that has, such as "
-        "Noto Sans."
-    )
-
-
-def _script(character: str) -> str:
-    """` (TIBETAN)`, the first word of a character's name; empty where it has none."""
-    name = unicodedata.name(character, "")
-    return f" ({name.split()[0]})" if name else ""
-
-
-@cache
-def _upright() -> dict[str, str]:
-    """The file and the family of every upright font of normal weight. Matplotlib's own list may be
-    older than a font that was installed since."""
-    from matplotlib.font_manager import findSystemFonts, fontManager, get_font, ttfFontProperty
-
-    found = {}
-    for path in sorted({*findSystemFonts(), *(font.fname for font in fontManager.ttflist)}):
-        try:
-            font = ttfFontProperty(get_font(path))
-        except (OSError, RuntimeError, NotImplementedError):  # no font that matplotlib can read
-            continue
-        if font.style == "normal" and font.weight == 400 and not font.name.startswith(_BOXES):
-            found[path] = font.name
-    return found
-
-
-@cache
-def _glyphs(path: str) -> frozenset[int]:
-    """The code points that a font has a glyph for."""
-    from matplotlib.font_manager import get_font
-
-    return frozenset(get_font(path).get_charmap())

@@ -66,20 +66,21 @@ class Items:
         """The data of a page, for JSON. A text that occurs several times stands there once."""
         places: dict[str, int] = {}
 
-        def place(text: str, mark: str = "heading") -> int:
-            return places.setdefault(printable(text) if mark else text, len(places))
+        def place(text: str) -> int:
+            return places.setdefault(text, len(places))
 
         def passage(text: Passage) -> Any:
             if isinstance(text, str):
-                return place(text, "")
-            return [[mark, place(part, mark if mark in HEADINGS else "")] for mark, part in text]
+                return place(text)
+            shown = ((mark, printable(x) if mark in HEADINGS else x) for mark, x in text)
+            return [[mark, place(part)] for mark, part in shown]
 
-        def texts(all_of_them: Texts) -> list[Any]:
-            return [[place(heading), passage(text)] for heading, text in all_of_them]
+        def texts(named: Texts) -> list[Any]:
+            return [[place(printable(heading)), passage(text)] for heading, text in named]
 
         of_items = [(texts(shown), texts(folded)) for shown, folded in self.texts]
         return {
-            "ids": self.ids, "systems": [place(system) for system in self.systems],
+            "ids": self.ids, "systems": [place(printable(system)) for system in self.systems],
             "noLabel": NO_LABEL, "metrics": [*map(_metric, self.said)],
             "texts": [shown for shown, _ in of_items], "strings": list(places),
             "folded": {i: folded for i, (_, folded) in enumerate(of_items) if folded},
@@ -87,11 +88,15 @@ class Items:
 
 
 def _metric(said: Said) -> dict[str, Any]:
-    of = {"annotators": said.annotators, "judges": said.judges}
-    people = {kind: [[who, _short(x)] for who, x in signs.items()] for kind, signs in of.items()}
-    labels, severities = list(said.labels), list(said.severities)
-    about = {"title": said.title, "labels": labels, "severities": severities}
-    return {**about, "reference": _short(said.reference), **people}
+    return {
+        "title": said.title, "labels": [*said.labels], "severities": [*said.severities],
+        "reference": _short(said.reference), "annotators": _by_name(said.annotators),
+        "judges": _by_name(said.judges),
+    }  # fmt: skip
+
+
+def _by_name(signs: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(name, _short(text)) for name, text in signs.items()]
 
 
 def _short(signs: str) -> str:

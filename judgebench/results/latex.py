@@ -1,10 +1,9 @@
-r"""The tables as LaTeX that pastes into a paper: `main.tex` with those that a paper prints, each as
-wide as a column of the paper, or as its page where it has to be, and in need of booktabs alone;
-`appendix.tex` with all others.
+r"""The tables as LaTeX that pastes into a paper and needs booktabs alone: `main.tex` with those
+that a paper prints, each as wide as a column of the paper, or as its page where it has to be;
+`appendix.tex` with all others, on pages of one column.
 
-Those of the appendix are longtables, cut into blocks of columns that fit the text width of a plain
-`article`. Works with pdflatex and what every TeX installation has: letters and signs that it cannot
-set without further packages are written as commands, and what is left as `[U+4E2D]`.
+Works with pdflatex and what every TeX installation of 2020 and later has: signs that it cannot set
+without further packages are written as commands, and what is left as `[U+4E2D]`.
 """
 
 from __future__ import annotations
@@ -16,56 +15,34 @@ from functools import lru_cache
 from itertools import groupby
 
 from judgebench.results.part import Block, Part, blocks_of
-from judgebench.results.tables import (
-    DASH,
-    Cell,
-    Footnotes,
-    Table,
-    brief,
-    footnotes,
-    rests_on,
-    split_columns,
-)
+from judgebench.results.tables import DASH, Cell, Table, brief, rests_on, split_columns
 from judgebench.words import printable
 
-# A page of its own, after the tables of the paper; a longtable cannot stand in two columns.
-_ONE_COLUMN = "\\makeatletter\\if@twocolumn\\onecolumn\\else\\clearpage\\fi\\makeatother\n"
-_HEAD = "% Made by judgebench. Needs \\usepackage{{{}}} in the preamble.\n"
+_HEAD = "% Made by judgebench. Needs \\usepackage{booktabs} in the preamble.\n"
+# Pages of their own, of one column, where a table stands where it is written.
+_ONE_COLUMN = r"""\makeatletter\if@twocolumn\onecolumn\else\clearpage\fi
+\newenvironment{judgebenchhere}%
+  {\par\medskip\noindent\begin{minipage}{\linewidth}\def\@captype{table}}%
+  {\end{minipage}\par}
+\makeatother
+"""
 
 _SPECIAL = {
     "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\texttt{\char34}",
-    "'": "{'}", "`": r"\`{}",
-    "–": r"\textendash{}", "—": r"\textemdash{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
-    "…": r"\ldots{}", "‘": r"\textquoteleft{}", "’": r"\textquoteright{}",
-    "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}",
-    "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}",
-    "•": r"\textbullet{}", "·": r"\textperiodcentered{}", "§": r"\S{}", "°": r"\r{}",
-    "©": r"\textcopyright{}", "®": r"\textregistered{}", "™": r"\texttrademark{}",
-    "€": r"\texteuro{}", "£": r"\pounds{}", "×": r"\ensuremath{\times}",
-    "±": r"\ensuremath{\pm}", "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}",
-    "≠": r"\ensuremath{\neq}", "≈": r"\ensuremath{\approx}", "→": r"\ensuremath{\rightarrow}",
-    "←": r"\ensuremath{\leftarrow}", "∞": r"\ensuremath{\infty}", "µ": r"\ensuremath{\mu}",
-    "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}",
-    "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
-    "¿": r"\textquestiondown{}", "¡": r"\textexclamdown{}",
-    "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
+    "'": "{'}", "`": r"\`{}", "‐": "{-}", "‑": "{-}", "−": r"\ensuremath{-}",
+    "«": r"\ensuremath{\ll}", "»": r"\ensuremath{\gg}", "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}", "≠": r"\ensuremath{\neq}", "≈": r"\ensuremath{\approx}",
+    "→": r"\ensuremath{\rightarrow}", "←": r"\ensuremath{\leftarrow}",
+    "∞": r"\ensuremath{\infty}", "🥇": "1st", "🥈": "2nd", "🥉": "3rd",
 }  # fmt: skip
 _GREEK = "αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"  # the letters that mathematics has a command for
 _MINUS = re.compile(r"(?<![^\s\[(,;:=])-(?=\d)")  # a sign, no hyphen and no dash between numbers
-_ACCENTS = {
-    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
-    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d",
-    "\u0327": "c",
-}  # fmt: skip
-"""Combining marks that the default font encoding can set over or under any letter."""
-
-# In millimetres, for the text of a plain article at 10 pt.
-_TEXT_WIDTH = 121
-_GAP = 2
-_STUB_WIDTH = {1: 24, 2: 22, 3: 20}  # at least
-_MOST_STUB = 36
+# What LaTeX (2020 and later) sets without a package, in any font encoding.
+_KNOWN = "–—…‘’“”•·§°©®™€£×±µßæÆœŒøØłŁı¿¡"
+_ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
+_LAST_LETTER = "\u017f"  # of those with an accent that it knows
 
 
 def to_latex(parts: Sequence[Part]) -> dict[str, str]:
@@ -74,26 +51,33 @@ def to_latex(parts: Sequence[Part]) -> dict[str, str]:
     files: dict[str, str] = {}
     if paper := [table for part in parts for table in part.paper if table.rows]:
         floats = (one for table in paper for one in _floats(table))
-        files["main.tex"] = "\n".join([_HEAD.format("booktabs"), _FLOAT, *floats])
-    appendix = [_HEAD.format("booktabs,longtable"), _ONE_COLUMN]
+        files["main.tex"] = "\n".join([_HEAD, _FLOAT, *floats])
+    appendix = [_HEAD, _FLOAT, _ONE_COLUMN]
     for block in blocks_of(parts):
         appendix += [_said(block)] if block.text else []
-        appendix += map(_table, block.tables)
+        appendix += (one for table in block.tables for one in _appended(table))
     return {**files, "appendix.tex": "\n".join(appendix)}
+
+
+def _appended(table: Table) -> Iterator[str]:
+    """The table in blocks of columns that fit a page, which stand where they are written."""
+    widths = []
+    for heading, column in zip(table.columns[table.stubs :], _value_columns(table), strict=True):
+        texts = (brief(cell)[:_LONG_TEXT] for cell in column)
+        widths.append(1 + max(map(len, (*_pieces_of(heading), *texts))))
+    for place, block in enumerate(split_columns(table, widths, _VALUES)):
+        yield from _floats(block, _CONTINUED if place else "")
 
 
 def _said(block: Block) -> str:
     """The heading and the sentences of a block; several are a list."""
     heading = f"{_breakable(block.heading.rstrip('.'))}." if block.heading else ""
     heading = rf"\textbf{{{heading}}} " if heading else ""
-    said = list(map(_breakable, block.text))
-    if len(said) == 1:
-        return f"\\par{{\\sloppy\\noindent {heading}{said[0]}\\par}}\n"
-    items = "\n".join(rf"\item {one}" for one in said)
-    return (
-        f"\\par{{\\sloppy\\noindent {heading}\n"
-        f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}\\par}}\n"
-    )
+    text, *others = map(_breakable, block.text)
+    if others:
+        items = "\n".join(rf"\item {item}" for item in (text, *others))
+        text = f"\n\\begin{{itemize}}\n{items}\n\\end{{itemize}}"
+    return f"\\par{{\\sloppy\\noindent {heading}{text}\\par}}\n"
 
 
 def _key(table: Table) -> str:
@@ -113,10 +97,10 @@ def _pieces(text: str) -> Iterator[str]:
     for character in text:
         if character in _SPECIAL:
             yield _SPECIAL[character]
-        elif character.isascii():
+        elif character.isascii() or character in _KNOWN or _is_accented(character):
             yield character
         else:
-            yield _greek(character) or _accented(character) or f"[U+{ord(character):04X}]"
+            yield _greek(character) or f"[U+{ord(character):04X}]"
 
 
 def _greek(character: str) -> str:
@@ -129,74 +113,11 @@ def _greek(character: str) -> str:
     return rf"\ensuremath{{\{command}}}"
 
 
-def _accented(character: str) -> str:
-    """`é` as `\\'{e}`, where the base is a letter of ASCII with one known accent."""
+def _is_accented(character: str) -> bool:
+    """True of `é`: a letter of ASCII with one accent that LaTeX knows."""
     parts = unicodedata.normalize("NFD", character)
-    if len(parts) != 2 or not parts[0].isascii() or parts[1] not in _ACCENTS:
-        return ""
-    base = rf"\{parts[0]}" if parts[0] in "ij" and parts[1] != "\u0323" else parts[0]
-    return f"\\{_ACCENTS[parts[1]]}{{{base}}}"
-
-
-# --- tables ------------------------------------------------------------------------------------
-
-
-def _table(table: Table) -> str:
-    """A longtable for each block of columns that fits the text width, and the notes under them."""
-    notes = footnotes(table)
-    widest = max(map(_width, list(zip(*table.rows, strict=True))[table.stubs :]), default=0)
-    room = _TEXT_WIDTH - table.stubs * (_STUB_WIDTH.get(table.stubs, 18) + _GAP)
-    blocks = split_columns(table, max(1, room // (widest + _GAP)))
-    tables = "".join(_longtable(b, notes, b is blocks[0]) for b in blocks)
-    marked = (rf"\textsuperscript{{{m}}}~{escape(t)}." for t, m in notes.marks.items())
-    under = " ".join([*map(escape, notes.sentences(table)), *marked])
-    under = f"\n{{\\noindent\\raggedright\\scriptsize {under}\\par}}\\medskip" if under else ""
-    return f"{{\\footnotesize\\setlength{{\\tabcolsep}}{{1mm}}\n{tables}}}{under}\n"
-
-
-def _width(column: Sequence[Cell]) -> int:
-    """The millimetres that the cells of a column need."""
-    if longest := max(len(cell.interval) for cell in column):
-        return 22 if longest > len("[0.774, 0.850]") else 17
-    return 17 if any(cell.remark for cell in column) else 15  # a mark beside a word takes room too
-
-
-def _longtable(table: Table, notes: Footnotes, first: bool) -> str:
-    values = [_width(column) for column in list(zip(*table.rows, strict=True))[table.stubs :]]
-    left = _TEXT_WIDTH - sum(width + _GAP for width in values)
-    stub = min(_MOST_STUB, left // table.stubs - _GAP)
-    widths = "".join(f"p{{{width}mm}}" for width in [*[stub] * table.stubs, *values])
-    sides = [_side(i < table.stubs) for i in range(len(table.columns))]
-    names = (f"{s}\\scriptsize {_breakable(c)}" for s, c in zip(sides, table.columns, strict=True))
-    head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
-    label = f"tab:judgebench-{_key(table)}"
-    again = rf"\caption[]{{{escape(table.title)} (continued)}} \tabularnewline"
-    title = rf"\caption{{{escape(table.title)}}}\label{{{label}}} \tabularnewline"
-    rows = (
-        " & ".join(_cell(c, notes.mark(c), i < table.stubs) for i, c in enumerate(row))
-        for row in table.rows
-    )
-    body = "\\addlinespace[2pt]\n".join(f"{row} \\tabularnewline\n" for row in rows)
-    return (
-        ("" if first else "\\addtocounter{table}{-1}\n")
-        + f"\\begin{{longtable}}{{@{{}}{widths}@{{}}}}\n"
-        + f"{title if first else again}\n{head}\\endfirsthead\n"
-        + f"{again}\n{head}\\endhead\n\\bottomrule\n\\endfoot\n"
-        + f"{body}\\end{{longtable}}\n"
-    )
-
-
-def _cell(cell: Cell, mark: str, stub: bool) -> str:
-    raised = rf"\textsuperscript{{{mark}}}" * bool(mark)
-    interval = rf"\newline\scriptsize {escape(cell.interval)}" if cell.interval else ""
-    shown = _breakable(cell.value)
-    shown = rf"\textbf{{{shown}}}" if cell.best else shown
-    return f"{_side(stub)} {shown}{raised}{interval}"
-
-
-def _side(stub: bool) -> str:
-    """Both redefine `\\\\`, which is why rows end in `\\tabularnewline`."""
-    return r"\raggedright" if stub else r"\centering"
+    is_letter = len(parts) == 2 and parts[0].isascii() and character <= _LAST_LETTER
+    return is_letter and parts[1] in _ACCENTS
 
 
 def _breakable(text: str) -> str:
@@ -206,7 +127,7 @@ def _breakable(text: str) -> str:
     return r"\hspace{0pt}" + r"\penalty50{}".join(broken)
 
 
-# --- the tables for a paper -------------------------------------------------------------------
+# --- tables ------------------------------------------------------------------------------------
 
 # LaTeX measures the rows: with whole names, and without any. Where they are wider than a column,
 # names break into two lines; where these do not fit either, the table is as wide as the page.
@@ -220,6 +141,7 @@ _FLOAT = r"""\providecommand\judgebenchtable[5]{% caption; value columns; rows; 
   \ifdim\dimen0<\wd0 \dimen0=\wd0 \fi \dimen2=\dimexpr\dimen0+\jbvalues\relax
   \def\jbfloat{table}%
   \ifdim\jbwhole>\columnwidth \ifdim\dimen2>\columnwidth \def\jbfloat{table*}\fi\fi
+  \ifcsname judgebenchhere\endcsname\def\jbfloat{judgebenchhere}\fi
   \begin{\jbfloat}\centering
   \setlength\abovecaptionskip{0pt}\setlength\belowcaptionskip{5pt}#1
   \scriptsize\setlength\tabcolsep{2pt}%
@@ -230,36 +152,53 @@ _FLOAT = r"""\providecommand\judgebenchtable[5]{% caption; value columns; rows; 
   \end{\jbfloat}\endgroup}
 """
 _SHORT_NAME = 10  # characters of a heading that is not broken inside a name
-_LONG_NAME = 30  # characters of a name that takes two lines where the table is narrow
-_IN_THE_APPENDIX = "; the appendix says what each number rests on"
+_LONG_TEXT = 24  # characters of a name, or of another text, that breaks into lines
+_VALUES = 80  # characters that fit beside the names on a page of a plain article at 10 pt
+_ELSEWHERE = "; results.csv says what each number rests on"
+_CONTINUED = " (continued)"
 _PAGE = 48  # lines; the others stand in a table after it
 
 
-def _floats(table: Table) -> Iterator[str]:
+def _floats(table: Table, title_end: str = "") -> Iterator[str]:
     """The table as a float for as many rows as fit a page."""
     first = table.stubs - 1
-    columns = list(zip(*table.rows, strict=True))
-    sides = "".join("r" if all(map(_is_number, c)) else "l" for c in columns[table.stubs :])
+    columns = _value_columns(table)
     names = [escape(table.columns[first]), *map(_stacked, table.columns[table.stubs :])]
     head = f"\\toprule\n{' & '.join(names)} \\tabularnewline\n\\midrule\n"
-    pieces = (piece for cell in columns[first] for piece in _pieces_of(cell.value, 0))
+    pieces = (piece for row in table.rows for piece in _pieces_of(row[first].value, 0))
     longest = escape(max(pieces, key=len, default=""))
-    notes = " ".join(map(escape, [*table.notes, *rests_on(table, _IN_THE_APPENDIX)]))
+    notes = " ".join(map(escape, [*table.notes, *rests_on(table, _ELSEWHERE)]))
     title = escape(table.title)
-    caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
-    for lines in _paper_pages(table):
+    for page, lines in enumerate(_pages(table)):
+        end = _CONTINUED if page else title_end
+        caption = rf"\caption{{{title}.}}\label{{tab:judgebench-{_key(table)}}}"
+        if end:
+            caption = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title}{end}.}}"
         body = "".join(f"{line} \\tabularnewline\n" for line in lines)
         rows = f"%\n{head}{body}\\bottomrule\n"
+        sides = "".join(map(_side, columns))
         yield f"\\judgebenchtable{{{caption}}}{{{sides}}}{{{rows}}}{{{longest}}}{{{notes}}}\n"
-        caption = rf"\addtocounter{{table}}{{-1}}\caption[]{{{title} (continued).}}"
 
 
-def _paper_pages(table: Table) -> Iterator[list[str]]:
+def _value_columns(table: Table) -> list[tuple[Cell, ...]]:
+    """The cells of each column after the stubs."""
+    return [*zip(*table.rows, strict=True)][table.stubs :]
+
+
+def _side(column: Sequence[Cell]) -> str:
+    """Numbers are at the right, and long texts break into lines."""
+    if any(len(brief(cell)) > _LONG_TEXT for cell in column):
+        return "p{26mm}"
+    return "r" if all(map(_is_number, column)) else "l"
+
+
+def _pages(table: Table) -> Iterator[list[str]]:
     """The lines of the table, as many together as fit a page."""
     page: list[str] = []
     room, first = 0, table.stubs - 1
-    for line, row in zip(_paper_lines(table, first), table.rows, strict=True):
-        height = 2 * line.count("\\multicolumn{") + 1 + len(row[first].value) // _LONG_NAME
+    for line, row in zip(_lines(table, first), table.rows, strict=True):
+        longest = max(len(cell.value) for cell in row[first:])
+        height = 1 + longest // _LONG_TEXT + 2 * line.count("\\multicolumn{")
         if page and room < height:
             yield page
             page, room = [], 0
@@ -269,11 +208,11 @@ def _paper_pages(table: Table) -> Iterator[list[str]]:
         yield page
 
 
-def _paper_lines(table: Table, first: int) -> Iterator[str]:
-    """A line for each row, after one for each first stub where there are two; what single numbers
-    rest on is left to the appendix."""
+def _lines(table: Table, first: int) -> Iterator[str]:
+    """A line for each row, after one for each of what the stubs before the last one say; what
+    single numbers rest on is left to results.csv."""
     gap = ""
-    for group, same in groupby(table.rows, key=lambda row: row[0].value if first else ""):
+    for group, same in groupby(table.rows, key=lambda row: ": ".join(c.value for c in row[:first])):
         for place, row in enumerate(same):
             above = ""
             if group and not place:
@@ -281,11 +220,12 @@ def _paper_lines(table: Table, first: int) -> Iterator[str]:
                 above = rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
                 above, gap = f"{above} \\tabularnewline\n", "\\addlinespace\n"
             name = rf"\raggedright {_breakable(row[first].value)}"
-            yield above + " & ".join([name, *map(_paper_cell, row[table.stubs :])])
+            yield above + " & ".join([name, *map(_cell, row[table.stubs :])])
 
 
-def _paper_cell(cell: Cell) -> str:
-    shown = escape(brief(cell))
+def _cell(cell: Cell) -> str:
+    text = brief(cell)
+    shown = rf"\raggedright {_breakable(text)}" if len(text) > _LONG_TEXT else escape(text)
     return rf"\textbf{{{shown}}}" if cell.best else shown
 
 

@@ -63,9 +63,10 @@ class Layout:
         those in `across`, else every one that occurs, in the order of `headings`.
         """
         lines: dict[tuple[Content, ...], dict[str, Content]] = {}
+        heading = column or (lambda row: self.headings[row.statistic])
+        content = cell or self.cell
         for row in rows:
-            heading = column(row) if column else self.headings[row.statistic]
-            lines.setdefault(tuple(line(row)), {})[heading] = cell(row) if cell else self.cell(row)
+            lines.setdefault(tuple(line(row)), {})[heading(row)] = content(row)
         if across is None:
             found = dict.fromkeys(heading for numbers in lines.values() for heading in numbers)
             across = [*(h for h in self.headings.values() if h in found), *found]

@@ -18,16 +18,11 @@ _LIST_OR_RULE = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 
 def to_markdown(parts: Sequence[Part], name: str) -> str:
     """The whole report: lead blocks, caveats, all other blocks."""
-    lines = [f"# {escape(report_title(parts, name))}", ""]
-    facts = [fact for part in parts for fact in part.facts]
-    lines += [*bullets(facts), ""] if facts else []
-    for block in blocks_of(parts, lead=True):
-        lines += _block_lines(block)
-    if notes := caveats(parts):
-        lines += ["## Caveats", "", *bullets(notes), ""]
-    for block in blocks_of(parts, lead=False):
-        lines += _block_lines(block)
-    return "\n".join(lines)
+    facts = Block(text=tuple(fact for part in parts for fact in part.facts))
+    notes = Block("Caveats", tuple(caveats(parts)))
+    blocks = (facts, *blocks_of(parts, lead=True), notes, *blocks_of(parts, lead=False))
+    lines = (line for block in blocks for line in _block_lines(block))
+    return "\n".join((f"# {escape(report_title(parts, name))}", "", *lines))
 
 
 def _block_lines(block: Block) -> Iterator[str]:

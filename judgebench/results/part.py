@@ -23,8 +23,6 @@ MISSES = "worst misses"  # in a next step: the items on which a judge is farthes
 FEW_OUTCOMES = 4  # so many on a screen, and each stands with its next step
 UNDERSTOOD = "Understood: "  # before a note on how a table was read, which is no caveat
 LaneKind = Literal["judge", "control", "human"]
-# What a dark cell of a heat map means: near to the humans, far from them, or a signed error.
-Scale = Literal["good", "bad", "signed"]
 # By name, what makes the rows of a file; the first row names the columns.
 Files = Mapping[str, Callable[[], Iterator[Sequence[str]]]]
 
@@ -62,17 +60,6 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatMap:
-    """A table whose estimates are coloured; `kinds` has one entry for each column, "" for stubs."""
-
-    key: str
-    title: str
-    table: Table
-    kinds: tuple[str, ...]
-    scale: Scale = "good"
-
-
-@dataclass(frozen=True, slots=True)
 class Drawing:
     """Any other figure: `draw` makes a matplotlib figure with `results.figure`'s helpers."""
 
@@ -81,7 +68,7 @@ class Drawing:
     draw: Callable[[], Any]
 
 
-Figure = Intervals | HeatMap | Drawing
+Figure = Intervals | Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +143,9 @@ class Block:
     `brief` tables are printed there with two digits and an interval beside each; a
     `folded` block of a page belongs to the heading before it, and `asks` says under which question
     it stands; `gist` says beside the heading, in a few words and a number, what is inside. `cards`,
-    in their order, stand in the page alone; of the figures, a page shows
-    intervals and, where they are asked for as files, all. Tables without rows are left out, and so
-    is a block in which nothing is left.
+    in their order, stand in the page alone; of the figures, a page shows intervals, and all become
+    files where these are asked for. Tables without rows are left out, and so is a block in which
+    nothing is left.
     """
 
     heading: str = ""
@@ -185,7 +172,8 @@ class Part:
     are the rows behind it; with `own_file` they also stand in a CSV file that `key` names. `facts`
     are a few words each on what was compared (answers, annotators, metrics, date), `headline` says
     in a line what was studied, and `answer` in a sentence what came out; `accuracies` are lines
-    without an outcome, to plot where no standings are. `items` makes the list of every item.
+    without an outcome, to plot where no standings are; `terms` are half a sentence each on what
+    words of the page mean. `items` makes the list of every item.
     `screen` is what a terminal shows of it unless everything is asked for, `paper` the tables that
     a paper would show, and `files` are tables of texts beside it, each a CSV file.
     """
@@ -204,17 +192,13 @@ class Part:
     headline: str = ""
     accuracies: tuple[Standing, ...] = ()
     answer: str = ""
+    terms: tuple[str, ...] = ()
     items: Callable[[], Items] | None = None
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """An outcome each, by metric and then by judge: of the screen, or of a page alone."""
-        return tuple(one for block in (*self.screen, *self.blocks) for one in block.standings)
-
-    @property
-    def on_page_alone(self) -> bool:
-        """True where the outcomes are too many for a screen: a page begins with the lead blocks."""
-        return bool(self.standings) and not any(block.standings for block in self.screen)
+        """An outcome each, by metric and then by judge."""
+        return tuple(one for block in self.screen for one in block.standings)
 
 
 def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
@@ -223,21 +207,19 @@ def incomplete(part: Part, gaps: tuple[str, ...]) -> Part:
     if not gaps:
         return part
 
-    def told(tables: tuple[Table, ...]) -> tuple[Table, ...]:
-        return tuple(replace(table, notes=(*gaps, *table.notes)) for table in tables)
+    def noted(block: Block) -> Block:
+        tables = (replace(table, notes=(*gaps, *table.notes)) for table in block.tables)
+        return replace(block, tables=tuple(tables))
 
-    def of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        return tuple(replace(block, tables=told(block.tables)) for block in blocks)
-
-    said = " ".join(gaps)
-    rows = (replace(row, keys={**row.keys, "caveat": said}) for row in part.results)
+    caveat = " ".join(gaps)
+    rows = (replace(row, keys={**row.keys, "caveat": caveat}) for row in part.results)
     return replace(
         part,
         results=Results(tuple(rows)),
-        blocks=of(part.blocks),
+        blocks=tuple(map(noted, part.blocks)),
         notes=(*gaps, *part.notes),
-        screen=(Block(text=gaps), *of(part.screen)) if part.screen else (),
-        paper=told(part.paper),
+        screen=(Block(text=gaps), *map(noted, part.screen)) if part.screen else (),
+        paper=noted(Block(tables=part.paper)).tables,
     )
 
 
@@ -249,32 +231,33 @@ def report_title(parts: Sequence[Part], name: str) -> str:
 def blocks_of(parts: Sequence[Part], *, lead: bool | None = None) -> list[Block]:
     """The blocks that stand before the caveats, those after them, or all in that order; without
     tables that have no rows, and without blocks in which nothing is left."""
+    leading_first = sorted((b for part in parts for b in part.blocks), key=lambda b: not b.lead)
     filled = (
         replace(block, tables=tuple(table for table in block.tables if table.rows))
-        for leading in ((True, False) if lead is None else (lead,))
-        for part in parts
-        for block in part.blocks
-        if block.lead == leading
+        for block in leading_first
+        if lead in (None, block.lead)
     )
     return [b for b in filled if b.tables or b.text or b.figures or b.cards]
 
 
-def opening(part: Part) -> list[Block]:
-    """The blocks that a part shows first on a screen: the tables of a paper, or its lead blocks,
-    else its first block with a table, and the first about people."""
-    if paper := tuple(table for table in part.paper if table.rows):
-        return [Block(tables=paper, brief=True)]
-    shown = [block for block in blocks_of([part]) if block.on_screen]
-    first = {block.asks == "people": block for block in reversed(shown) if block.tables}
-    return [b for b in shown if b.lead] or [b for b in shown if b in first.values()]
+def one_screen(parts: Sequence[Part], tables: bool = False) -> list[Block]:
+    """The blocks that a terminal shows first: where `tables` are asked for, those of a paper; the
+    screens of the parts; else of the first part the tables of a paper, its lead blocks or its first
+    block."""
+    papers = [block for part in parts for block in _paper(part)]
+    if tables and papers:
+        return papers[-1:]
+    screens = [block for part in parts for block in part.screen]
+    if screens or not parts:
+        return screens
+    shown = [block for block in blocks_of(parts[:1]) if block.on_screen]
+    return _paper(parts[0]) or [block for block in shown if block.lead] or shown[:1]
 
 
-def one_screen(parts: Sequence[Part]) -> list[Block]:
-    """The blocks that a terminal shows first: the screens of the parts, else the opening of the
-    first part."""
-    if found := [block for part in parts for block in part.screen]:
-        return found
-    return opening(parts[0]) or [b for b in blocks_of(parts[:1]) if b.on_screen] if parts else []
+def _paper(part: Part) -> list[Block]:
+    """The tables of a paper as a block, where there are any."""
+    tables = tuple(table for table in part.paper if table.rows)
+    return [Block(tables=tables, brief=True)] if tables else []
 
 
 def caveats(parts: Sequence[Part], *, read: bool = True) -> list[str]:

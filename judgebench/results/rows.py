@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.errors import Problem, SetupError
@@ -72,18 +71,18 @@ class Results:
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
-    def __add__(self, other: Results) -> Results:
-        return Results((*self.rows, *other.rows))
-
     def select(self, analysis: str = "", statistic: str = "", **keys: str) -> list[Row]:
         """The rows with all these keys; an empty analysis or statistic means any."""
-        place = (analysis, statistic, keys.get("judge"), keys.get("metric"))
-        others = tuple(key for key in keys if key not in ("judge", "metric"))
-        if (place, others) not in self._finer:
-            finer = self._finer[place, others] = {}
-            for row in self._index.get(place, ()):
-                finer.setdefault(tuple(row[key] for key in others), []).append(row)
-        return [*self._finer[place, others].get(tuple(keys[key] for key in others), ())]
+        if statistic:
+            keys["statistic"] = statistic
+        if analysis:
+            keys["analysis"] = analysis
+        names = tuple(keys)
+        if names not in self._indices:
+            index = self._indices[names] = {}
+            for row in self.rows:
+                index.setdefault(tuple(row[name] for name in names), []).append(row)
+        return [*self._indices[names].get(tuple(keys.values()), ())]
 
     def find(self, statistic: str, analysis: str = "", **keys: str) -> Estimate:
         """The estimate of the first such row; undefined with a reason where there is none."""
@@ -103,19 +102,8 @@ class Results:
         return found
 
     @cached_property
-    def _index(self) -> Mapping[tuple[str | None, ...], list[Row]]:
-        """The rows by analysis, statistic, judge and metric, or by any of them alone."""
-        index: dict[tuple[str | None, ...], list[Row]] = {}
-        for row in self.rows:
-            for place in product(
-                {row.analysis, ""}, {row.statistic, ""}, (row.judge, None), (row.metric, None)
-            ):
-                index.setdefault(place, []).append(row)
-        return index
-
-    @cached_property
-    def _finer(self) -> dict[Any, dict[tuple[str, ...], list[Row]]]:
-        """Of each place in the index, and other keys, the rows by the values of these keys."""
+    def _indices(self) -> dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]]:
+        """By names of keys, the rows by the values of these keys; made when first asked for."""
         return {}
 
     @property

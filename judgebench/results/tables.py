@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from string import ascii_lowercase
+from typing import Literal
 
 from judgebench.records import Estimate
 
 DASH = "–"
 NO_REASON = "no reason was given"
-_SHARE = re.compile(r"[+-]?0\.\d{3}")
 
 # How a cell is coloured where a format has colours; its text says the same in words.
 Look = Literal["", "good", "fair", "bad", "unclear", "none"]
@@ -67,15 +67,6 @@ class Cell:
         return _besides(self, usual=("", ""))
 
 
-def anchor(metric: str, judge: str) -> str:
-    """The place of a judge on a metric in a page.
-
-    >>> anchor("Empathy", "gpt-4o mini")
-    'on-empathy-gpt-4o-mini'
-    """
-    return "-".join(["on", *re.findall(r"\w+", f"{metric} {judge}".lower())])
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns, of which the first `stubs` name the row, and rows as long as `columns`.
@@ -111,12 +102,17 @@ class Footnotes:
 
 
 def footnotes(table: Table) -> Footnotes:
-    """The marks of the cells of a table that need one, in reading order: a, b, … z, aa, ab, …"""
+    """The marks of the cells of a table that need one, in reading order."""
     cells = [cell for row in table.rows for cell in row]
     counted = Counter(_basis(c.estimate) for c in cells if c.estimate and c.interval)
     usual = counted.most_common(1)[0][0] if counted else ("", "")
     texts = dict.fromkeys(text for cell in cells if (text := _besides(cell, usual)))
-    return Footnotes(usual, {text: _letters(i) for i, text in enumerate(texts)})
+    return Footnotes(usual, {text: _mark(i) for i, text in enumerate(texts)})
+
+
+def _mark(i: int) -> str:
+    """a, b, … z, a1, b1, …"""
+    return f"{ascii_lowercase[i % 26]}{i // 26 or ''}"
 
 
 def _besides(cell: Cell, usual: tuple[str, str]) -> str:
@@ -151,8 +147,6 @@ def format_number(value: float | None, signed: bool = False) -> str:
 def brief(cell: Cell) -> str:
     """`.79 [.77, .81]`: two digits, and no zero before the point of a share."""
     e = cell.estimate
-    if e is None and _SHARE.fullmatch(cell.text):
-        return _two(float(cell.text), cell.text.startswith("+"))
     if e is None or e.value is None:
         return cell.value.replace("\n", " ")
     low, high = (_two(x or 0.0, cell.signed) for x in (e.low, e.high))
@@ -167,21 +161,21 @@ def _two(number: float, signed: bool) -> str:
 
 def rests_on(table: Table, more: str = "") -> Iterator[str]:
     """One sentence on what the estimates rest on, those of some columns on fewer data."""
-    found = [cell.estimate for row in table.rows for cell in row if cell.estimate]
-    by_column: dict[str, list[str]] = {}
-    for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
-        counts = [c.estimate.n for c in column if c.estimate and c.estimate.value is not None]
-        if counts:
+    by_column = zip(*table.rows, strict=True)
+    columns = [[cell.estimate for cell in column if cell.estimate] for column in by_column]
+    headings_by_n: dict[str, list[str]] = {}
+    for heading, column in zip(table.columns, columns, strict=True):
+        if counts := [e.n for e in column if e.value is not None]:
             n = " to ".join(dict.fromkeys(f"{n:,}" for n in (min(counts), max(counts))))
-            by_column.setdefault(n, []).append(heading)
-    if by_column:
-        several = len(by_column) > 1
-        of = (n + f" ({', '.join(names)})" * several for n, names in by_column.items())
-        n = f"n = {', '.join(of)}"
-        levels = {e.level for e in found if e.low is not None}
+            headings_by_n.setdefault(n, []).append(heading)
+    estimates = [estimate for column in columns for estimate in column]
+    if headings_by_n:
+        n = ", ".join(f"{n} ({', '.join(names)})" for n, names in headings_by_n.items())
+        n = n if len(headings_by_n) > 1 else next(iter(headings_by_n))
+        levels = [e.level for e in estimates if e.low is not None]
         interval = f"; {100 * min(levels):g} % intervals" if levels else ""
-        yield f"{n}{interval}{more}."
-    if any(e.value is None for e in found):
+        yield f"n = {n}{interval}{more}."
+    if any(e.value is None for e in estimates):
         yield f"{DASH}: undefined."
 
 
@@ -196,34 +190,23 @@ def p_cell(p: Estimate) -> Cell:
     return Cell(p_text(p.value), remark=remark)
 
 
-def _letters(index: int) -> str:
-    """a, b, … z, aa, ab, … as in the columns of a spreadsheet."""
-    text = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
+def split_columns(table: Table, widths: Sequence[int], room: int) -> list[Table]:
+    """The table as several: of its columns beside the stubs, which have these `widths`, as many
+    together as fit the `room`."""
+    edges, used = [table.stubs], 0
+    for i, width in enumerate(widths, table.stubs):
+        used += width
+        if used > room and i > edges[-1]:
+            edges.append(i)
+            used = width
 
-
-def split_columns(table: Table, most: int) -> list[Table]:
-    """The table as several with at most `most` columns beside the stubs, the longer ones first."""
-    values = len(table.columns) - table.stubs
-    parts = max(1, -(-values // most))
-    size, longer = divmod(values, parts)
-    edges = [table.stubs + i * size + min(i, longer) for i in range(parts + 1)]
-
-    def cut(row: Sequence[Any], start: int, end: int) -> tuple[Any, ...]:
-        return (*row[: table.stubs], *row[start:end])
-
-    return [
-        replace(
-            table,
-            columns=cut(table.columns, start, end),
-            rows=tuple(cut(row, start, end) for row in table.rows),
-        )
-        for start, end in pairwise(edges)
-    ]
+    blocks = []
+    for start, end in pairwise((*edges, len(table.columns))):
+        kept = [*range(table.stubs), *range(start, end)]
+        rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+        columns = tuple(table.columns[i] for i in kept)
+        blocks.append(replace(table, columns=columns, rows=rows))
+    return blocks
 
 
 def in_per_cent(e: Estimate, gap: str = " ", *, bare: bool = False) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -24,7 +27,6 @@ from judgebench.results.part import (
     blocks_of,
     caveats,
     one_screen,
-    opening,
     urgent,
 )
 from judgebench.results.tables import (
@@ -38,15 +40,16 @@ from judgebench.results.tables import (
 )
 from judgebench.words import counted, longest_word, printable, wrapped
 
-# Widths of the stubs and of the other columns before they are folded; the first that fits is used.
-_FOLDS = ((28, 22), (22, 14), (20, 10))
-_BESIDE = 3  # what padding and the line between columns take
-_STUB = 22  # the widths in a table that is printed in several blocks of columns
+_BESIDE = 3  # what padding and the space between columns take
+_STUB = 16  # the width that is left for names
+_TEXT = 22  # of texts in other columns
+_HEADING = 12  # of headings that are not broken
 _COLOURS: Mapping[str, str] = {"good": "green", "fair": "cyan", "bad": "red", "unclear": "yellow"}
-_VALUE = 14  # of a value over its interval
 _LINE = 100  # of sentences
 _WORD = 24  # that is never broken
 _SHARES = 55  # of an outcome and its numbers
+_NUMBER = re.compile(r"[+−-]?[.\d]")
+_Shown = Callable[[Cell, int], Text]  # a cell, folded at a width
 _MOST_STEPS = 3
 _MOST_SAID = (FEW_OUTCOMES, 24)  # whose next steps, and whose reasons, are printed
 
@@ -65,11 +68,9 @@ def print_parts(
     title = next((part.headline for part in parts if part.headline), name)
     if title:
         _print_wrapped(title, console, style="bold")
-    first = one_screen(parts)
-    if tables and (papers := [part for part in parts if part.paper]):
-        first = [*opening(papers[-1]), *first * everything]
-    every = [b for b in blocks_of(parts) if b.on_screen and b not in first] if everything else []
-    for block in (*first, *every):
+    first = one_screen(parts, tables)
+    every = [*one_screen(parts), *(b for b in blocks_of(parts) if b.on_screen)]
+    for block in (*first, *(b for b in every if everything and b not in first)):
         _print_block(block, console, everything)
     if notes := caveats(parts, read=False) if everything else urgent(parts):
         console.print()
@@ -96,41 +97,42 @@ def _print_block(block: Block, console: Console, everything: bool) -> None:
     for sentence in block.text:
         console.print(Text(printable(sentence)))
     for table in block.tables:
-        (print_brief if block.brief else print_table)(table, console)
+        print_table(table, console, block.brief)
 
 
 def _print_standings(standings: Sequence[Standing], console: Console, everything: bool) -> None:
     """Group by metric: a line of numbers for each judge, and under it why and what to do next. With
     many of them the next steps stand together at the end, and with very many the reason is left to
     `everything`."""
-    longest = max(cell_len(printable(one.judge)) for one in standings)
-    start = 2 + longest + 2 if 2 + longest + 2 + _SHARES <= console.width else 4
-    few, many = (len(standings) <= most or everything for most in _MOST_SAID)
+    start = 4 + max(cell_len(printable(one.judge)) for one in standings)
+    start = start if start + _SHARES <= console.width else 4
+    has_steps, has_reasons = (len(standings) <= most or everything for most in _MOST_SAID)
     for metric, same in groupby(standings, key=lambda one: one.metric):
         console.print()
         _print_wrapped(metric, console, style="bold")
         for one in same:
             _print_numbers(one, console, start)
-            after = f"Next: {_here(one.next)}"
-            for text in filter(None, (one.why * many, one.numbers * everything, after * few)):
-                _print_wrapped(text, console, start if few else 4)
-    if not few:
+            texts = [one.why] if has_reasons else []
+            texts += [one.numbers] if everything and one.numbers else []
+            texts += [f"Next: {_here(one.next)}"] if has_steps else []
+            for text in texts:
+                _print_wrapped(text, console, start if has_steps else 4)
+    if not has_steps:
         _print_next_steps(standings, console)
 
 
 def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
     """The most common next steps, each once, and how to see the others."""
-    steps: dict[str, list[Standing]] = {}
-    for one in standings:
-        steps.setdefault(one.next, []).append(one)
-    common = sorted(steps.items(), key=lambda step: -len(step[1]))
     console.print()
-    for text, same in common[:_MOST_STEPS]:
-        of = f"{len(same)} of {len(standings)} decisions" if len(same) > 1 else ""
-        who = of or f"{same[0].judge} on {same[0].metric}"
-        _print_wrapped(f"Next, for {who}: {_here(text)}", console)
-    if len(common) > _MOST_STEPS:
-        left = counted(len(common) - _MOST_STEPS, "other next step")
+    steps = Counter(one.next for one in standings).most_common()
+    for text, n in steps[:_MOST_STEPS]:
+        first = next(one for one in standings if one.next == text)
+        which = (
+            f"{n} of {len(standings)} decisions" if n > 1 else f"{first.judge} on {first.metric}"
+        )
+        _print_wrapped(f"Next, for {which}: {_here(text)}", console)
+    if len(steps) > _MOST_STEPS:
+        left = counted(len(steps) - _MOST_STEPS, "other next step")
         _print_wrapped(f"-v and the page add {left}, and say which decision each is for.", console)
 
 
@@ -141,17 +143,18 @@ def _here(step: str) -> str:
 
 def _print_numbers(one: Standing, console: Console, start: int) -> None:
     """The name, the outcome and the numbers on a line; the name on its own where it is long."""
-    outcome = Text(f"{one.outcome:<10}", style=_COLOURS.get(one.look, "")) + Text(f"  {one.shares}")
-    name = printable(one.judge)
-    if 2 + cell_len(name) + 2 > start:
-        _print_wrapped(name, console, 2)
-        name = ""
-    numbers = Text(f"  {name}{' ' * (start - 2 - cell_len(name))}") + outcome
-    failed = [f"{one.failures:,} failed"] if one.failures else []
-    missing = ", ".join([*filter(None, [one.asked]), *failed])
-    if missing and len(numbers) + 2 + len(missing) <= console.width:
-        numbers, missing = numbers + Text(f"  {missing}"), ""
-    console.print(numbers, no_wrap=len(numbers) <= console.width)
+    line = Text(f"  {printable(one.judge)}")
+    if line.cell_len + 2 > start:
+        _print_wrapped(one.judge, console, 2)
+        line = Text()
+    line.pad_right(start - line.cell_len)
+    line.append(f"{one.outcome:<10}", _COLOURS.get(one.look, "")).append(f"  {one.shares}")
+    failed = f"{one.failures:,} failed" if one.failures else ""
+    missing = ", ".join(filter(None, (one.asked, failed)))
+    if missing and len(line) + 2 + len(missing) <= console.width:
+        line.append(f"  {missing}")
+        missing = ""
+    console.print(line, no_wrap=len(line) <= console.width)
     if missing:
         _print_wrapped(missing, console, start)
 
@@ -163,84 +166,65 @@ def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = ""
         console.print(Text(" " * indent + line, style=style))
 
 
-def print_table(table: Table, console: Console) -> None:
-    """The table, in blocks of columns where it does not fit the console, and its notes under it."""
-    notes = footnotes(table)
-    for i, grid in enumerate(_grids(table, notes, console.width)):
-        console.print()
-        title = table.title if i == 0 else f"{table.title} (continued)"
-        console.print(Text(printable(title), style="bold"))
-        console.print(grid)
-    for sentence in notes.sentences(table):
+def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
+    """The table, in blocks of columns where it does not fit the console, and its notes under it. A
+    brief one is as a paper prints it: two digits, an interval beside each, a line for what its
+    first stubs say, and one sentence on what all numbers rest on."""
+    notes = Footnotes(("", ""), {}) if is_brief else footnotes(table)
+    shown: _Shown = _brief if is_brief else partial(_full, notes)
+    first = table.stubs - 1 if is_brief else 0
+    widths = _widths(table, shown)
+    names = sum(min(width, _STUB + _BESIDE) for width in widths[first : table.stubs])
+    title = table.title
+    for block in split_columns(table, widths[table.stubs :], console.width + 1 - names):
+        console.print(Text(f"\n{printable(title)}", style="bold"))
+        console.print(_grid(block, first, shown, console.width))
+        title = f"{table.title} (continued)"
+    for sentence in (*table.notes, *rests_on(table)) if is_brief else notes.sentences(table):
         console.print(Text(printable(sentence), style="dim"))
     for text, mark in notes.marks.items():
         console.print(Text(f"{mark}: {printable(text)}", style="dim"))
 
 
-def print_brief(table: Table, console: Console) -> None:
-    """The table as a paper prints it: two digits, an interval beside each, and one sentence on what
-    all rest on."""
-    values = [[brief(cell) for cell in row] for row in table.rows]
-    first = table.stubs - 1
-    inside = [*zip(table.columns, *values, strict=True)][table.stubs :]
-    used = sum(max(map(cell_len, column)) + _BESIDE for column in inside)
-    room = max(_STUB // 2, console.width - used - _BESIDE)
+def _grid(table: Table, first: int, shown: _Shown, width: int) -> RichTable:
+    """The columns from the `first` stub on, after what the stubs before it say on a line of its
+    own; long names share the room that all else leaves."""
+    widths, n_names = _widths(table, shown)[first:], table.stubs - first
+    long = [w for w in widths[:n_names] if w > _STUB + _BESIDE] or widths[:1]
+    room = max(_STUB // 2, (width + 1 - sum(widths) + sum(long)) // len(long) - _BESIDE)
     grid = RichTable(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
     for i, heading in enumerate(table.columns[first:]):
-        column = [row[first + i] for row in values]
-        right = i and any(cell[:1].isdigit() or cell[:1] == "." for cell in column)
-        grid.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for group, same in groupby(values, key=lambda row: row[0] if first else ""):
+        texts = (shown(row[first + i], _TEXT).plain for row in table.rows)
+        is_number = i >= n_names and any(map(_NUMBER.match, texts))
+        name = wrapped(heading, room if i < n_names else widths[i] - _BESIDE)
+        grid.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for group, rows in groupby(table.rows, key=lambda row: ": ".join(c.value for c in row[:first])):
         if group:
             grid.add_row(Text(printable(group), style="bold"))
-        for row in same:
-            cells = (wrapped(row[first], room), *map(printable, row[table.stubs :]))
-            grid.add_row(*map(Text, cells))
-    console.print(Text(f"\n{printable(table.title)}", style="bold"))
-    console.print(grid)
-    for sentence in (*table.notes, *rests_on(table)):
-        console.print(Text(printable(sentence), style="dim"))
-
-
-def _grids(table: Table, notes: Footnotes, width: int) -> list[RichTable]:
-    """The whole table, folded as little as its width needs; else several of its columns each."""
-    for fold in _FOLDS:
-        columns = _columns(table, notes, *fold)
-        widest = (
-            max(cell_len(line) for text in c for line in text.plain.split("\n")) for c in columns
-        )
-        if sum(widest) + _BESIDE * len(columns) <= width:
-            return [_grid(columns, table.stubs)]
-    most = max(1, (width - table.stubs * _STUB) // (_VALUE + _BESIDE - 1))
-    parts = split_columns(table, most)
-    return [_grid(_columns(part, notes, _STUB, _STUB), table.stubs) for part in parts]
-
-
-def _grid(columns: Sequence[Sequence[Text]], stubs: int) -> RichTable:
-    grid = RichTable(show_edge=False, header_style="bold")
-    for i, (heading, *_) in enumerate(columns):
-        grid.add_column(heading, justify="left" if i < stubs else "right", overflow="fold")
-    for row in list(zip(*columns, strict=True))[1:]:
-        grid.add_row(*row)
+        for row in rows:
+            names = (shown(cell, room) for cell in row[first : table.stubs])
+            grid.add_row(*names, *(shown(cell, _TEXT) for cell in row[table.stubs :]))
     return grid
 
 
-def _columns(table: Table, notes: Footnotes, stub: int, value: int) -> list[list[Text]]:
-    """Heading and cells of each column, folded at these widths."""
-    found = []
-    for i, heading in enumerate(table.columns):
-        words = [longest_word(text) for text in (heading, *(row[i].value for row in table.rows))]
-        room = max(stub if i < table.stubs else value, min(_WORD, max(words)))
-        narrow = max(min(room, _VALUE), min(_WORD, words[0])) if i >= table.stubs else room
-        head = Text(wrapped(heading, narrow))
-        cells = (_cell(row[i], notes.mark(row[i]), room) for row in table.rows)
-        found.append([head, *cells])
-    return found
+def _widths(table: Table, shown: _Shown) -> list[int]:
+    """The signs that each column needs; a long heading breaks between words."""
+    widths = []
+    for heading, column in zip(table.columns, zip(*table.rows, strict=True), strict=True):
+        lines = "\n".join(shown(cell, _TEXT).plain for cell in column).split("\n")
+        words = max(min(cell_len(heading), _HEADING), min(longest_word(heading), _WORD))
+        widths.append(_BESIDE + max(words, *map(cell_len, lines)))
+    return widths
 
 
-def _cell(cell: Cell, mark: str, room: int) -> Text:
+def _brief(cell: Cell, room: int) -> Text:
+    return Text(wrapped(brief(cell), room))
+
+
+def _full(notes: Footnotes, cell: Cell, room: int) -> Text:
     """The value with its mark, and under it the interval."""
-    style = "bold" if cell.best else _COLOURS.get(cell.look, "")
-    shown = "\n".join(wrapped(line, room) for line in cell.value.split("\n"))
-    beside = f" {mark}" * bool(mark), f"\n{cell.interval}" * bool(cell.interval)
-    return Text().append(shown, style=style).append(beside[0], "dim").append(beside[1], "dim")
+    value = "\n".join(wrapped(line, room) for line in cell.value.split("\n"))
+    text = Text(value, style="bold" if cell.best else _COLOURS.get(cell.look, ""))
+    mark = notes.mark(cell)
+    text.append(f" {mark}" if mark else "", "dim")
+    return text.append(f"\n{cell.interval}" if cell.interval else "", "dim")

@@ -8,18 +8,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgebench.data.delimited import is_run, to_csv
 from judgebench.files import disk_errors, write_atomically
-from judgebench.results.figure import EVERY_FORMAT, drawn
+from judgebench.results.figure import drawn
 from judgebench.results.html import to_html
 from judgebench.results.latex import to_latex
 from judgebench.results.markdown import to_markdown
 from judgebench.results.part import Part, figures_of
+from judgebench.results.provenance import Provenance, provenance_of
 from judgebench.results.rows import Results
 from judgebench.words import counted, printable
 
@@ -36,10 +36,12 @@ class Written(dict[str, Path]):
 
 
 def write_in_place(
-    parts: Sequence[Part], folder: Path, *, name: str, answers: int, figures: bool = False
-) -> tuple[Mapping[str, Path], str]:
-    """Write the report on so many answers (`write_report`) into `folder`. Where that holds the
-    report of more, it goes into a folder beside it, and a sentence says so.
+    parts: Sequence[Part], folder: Path, *, name: str, answers: int, figures: bool = False,
+    sources: Mapping[str, str] = {},
+) -> tuple[Mapping[str, Path], str]:  # fmt: skip
+    """Write the report on so many answers, read from these `sources`, into `folder`
+    (`write_report`). Where that holds the report of more, it goes into a folder beside it, and a
+    sentence says so.
 
     Raises DiskFailed.
     """
@@ -54,21 +56,22 @@ def write_in_place(
             )
         place.mkdir(parents=True, exist_ok=True)
         write_atomically(place / _SIZE, json.dumps({"answers": answers}).encode())
-        return write_report(parts, place, name=name, figures=figures), notice
+        made = provenance_of(sources)
+        return write_report(parts, place, name=name, figures=figures, made=made), notice
 
 
 def _answers_of(folder: Path) -> int:
     """The number of answers that the report in that folder is on; 0 where none says so."""
     try:
-        answers = json.loads((folder / _SIZE).read_bytes())["answers"]
+        return int(json.loads((folder / _SIZE).read_bytes())["answers"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
-    return answers if isinstance(answers, int) else 0
 
 
 def write_report(
-    parts: Sequence[Part], folder: Path, *, name: str = "", figures: bool = False
-) -> Written:
+    parts: Sequence[Part], folder: Path, *, name: str = "", figures: bool = False,
+    made: Provenance | None = None,
+) -> Written:  # fmt: skip
     """Write every file of the report into `folder` and return their paths.
 
     The keys are `html`, `markdown`, and of all others the path inside `folder`, such as
@@ -76,7 +79,7 @@ def write_report(
     is the old one or the new one, never half of either.
     """
     written = Written()
-    for key, inside, content in _files(parts, name, EVERY_FORMAT if figures else ()):
+    for key, inside, content in _files(parts, name, figures, made):
         path = folder / inside
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
@@ -85,7 +88,7 @@ def write_report(
 
 
 def _files(
-    parts: Sequence[Part], name: str, formats: Sequence[str]
+    parts: Sequence[Part], name: str, figures: bool, made: Provenance | None
 ) -> Iterator[tuple[str, str, bytes]]:
     """Key, path inside the folder and content of each file."""
     yield "results.csv", "results.csv", results_csv(parts).encode()
@@ -98,19 +101,17 @@ def _files(
     yield "markdown", "tables.md", to_markdown(parts, name).encode()
     for file, text in to_latex(parts).items():
         yield f"latex/{file}", f"latex/{file}", text.encode()
-    figures = drawn(figures_of(parts), formats) if formats else {}
-    images = [saved.pop("svg") for saved in figures.values()]
-    yield "html", "report.html", to_html(parts, name, images).encode()
-    for stem, saved in figures.items():
+    yield "html", "report.html", to_html(parts, name, made).encode()
+    for stem, saved in drawn(figures_of(parts)).items() if figures else ():
         for kind, content in saved.items():
             yield f"plots/{stem}.{kind}", f"plots/{stem}.{kind}", content
 
 
 def results_csv(parts: Sequence[Part]) -> str:
     """The rows of all parts as one long table; `part` says whose a row is. See `part_csv`."""
-    pairs = ((part.key, row) for part in parts for row in part.results)
-    results = Results(tuple(replace(row, keys={"part": key, **row.keys}) for key, row in pairs))
-    return _csv_text(results, dict.fromkeys(("part", *results.columns)))
+    results = Results(tuple(row for part in parts for row in part.results))
+    rows = ({"part": part.key, **row.plain()} for part in parts for row in part.results)
+    return _csv_text(dict.fromkeys(("part", *results.columns)), rows)
 
 
 def part_csv(part: Part) -> str:
@@ -121,15 +122,14 @@ def part_csv(part: Part) -> str:
     `value`. A label may read `None` or `NA`, which pandas reads as missing unless it is given
     `keep_default_na=False, na_values=[""]`.
     """
-    return _csv_text(part.results, part.results.columns)
+    return _csv_text(part.results.columns, (row.plain() for row in part.results))
 
 
-def _csv_text(results: Results, columns: Collection[str]) -> str:
+def _csv_text(columns: Collection[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in results:
-        writer.writerow({key: safe(value) for key, value in row.plain().items()})
+    writer.writerows({key: safe(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 

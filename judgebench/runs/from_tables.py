@@ -192,7 +192,7 @@ def study(
     made = replace(
         made, name=whole.name, judges=tuple(by_name),
         notes=(*columns_notes, *collected, *in_data, *made.notes),
-        unconfirmed_question=known.unconfirmed_question,
+        unconfirmed_question=known.unconfirmed_question, sources=data.sources,
     )  # fmt: skip
     if noticed := [*map(str, (*problems, *makers)), *made.gaps]:
         warnings.warn("\n".join(noticed), stacklevel=2)

@@ -74,6 +74,7 @@ def open_folder(
         run=_run_in_words(manifest),
         unfinished=() if manifest.get("state", "finished") == "finished" else (_UNFINISHED,),
         changed=tuple(manifest.get("changed", {}).values()),
+        sources=manifest.get("sources", {}),
     )  # fmt: skip
 
 

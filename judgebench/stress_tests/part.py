@@ -12,7 +12,7 @@ from typing import Literal
 from judgebench.alignment.alignment_tables import CONSISTENCY, CONSISTENT
 from judgebench.records import Estimate
 from judgebench.results.layout import Contents, Keys, Layout, Line
-from judgebench.results.part import Block, HeatMap, Part
+from judgebench.results.part import Block, Part
 from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
 from judgebench.rubric import Metric
 from judgebench.stats.means import mean_and_sd
@@ -340,18 +340,10 @@ def stress_part(stress: StressResult) -> Part:
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
     flips, missed, planted = flips_table(stress), missed_table(stress), planted_table(stress)
-    kinds = [stress.lane(judge) for judge in stress.judges_in_order]
-    # The numbers in colours, in which a high number is bad; controls last, in grey.
-    heat_maps = tuple(
-        HeatMap(f"{table.key}-heat", table.title, table, (*[""] * table.stubs, *kinds), "bad")
-        for table in (flips, missed, planted)
-        if table.rows
-    )
     yield Block("Stress test", tables=(summary_table(stress),), on_screen=True)
     yield Block(
         "Where each judge fails",
         tables=(flips_table(stress, most=_WORST_PROBES),),
-        figures=heat_maps,
         on_screen=True,
     )
     first, *others = ON_VIOLATIONS

@@ -282,7 +282,8 @@ class Study:
     folder. `beside` holds, by the name of a wing, what that wing read from the run folder for
     itself. `unfinished` are sentences on what that folder lacks because its run has not ended,
     `changed` on what was repaired. `unconfirmed_question` is the column that items are grouped by,
-    where it was taken for the question by its name alone and nobody declared it.
+    where it was taken for the question by its name alone and nobody declared it. `sources` are the
+    SHA-256 of the files that it was read from, by their names; of a data frame it is empty.
     """
 
     rubric: Rubric
@@ -299,6 +300,7 @@ class Study:
     unfinished: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     unconfirmed_question: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         people = {a for humans in self.humans.values() for a in humans.ratings.annotators}

@@ -151,7 +151,7 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
     assert kept == ["Warm | Calm"]
     with closing(Store(study / SERVED)) as store:
         said = " ".join(str(Collected(store)).split())
-    assert "Metric ┃ α ┃ agreement ┃ Hit ┃ Coverage" in said.replace("Krippendorff's", "")
+    assert "Hit Coverage" in said
 
 
 def test_a_known_set_is_found_in_whatever_order(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from judgebench.results.part import Part
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
 )
-PACKAGES = "\\usepackage{booktabs,longtable}\n"
+PACKAGES = "\\usepackage{booktabs}\n"
 PAPER = "\\documentclass%s\n%s\\begin{document}\nText.\n%s\n\\end{document}\n"
 ACL = "[11pt,twocolumn]{article}\\textwidth 455pt\\columnsep 17pt"  # columns of 219 pt
 CLASSES = ("{article}", "[twocolumn]{article}", ACL, "[conference]{IEEEtran}")

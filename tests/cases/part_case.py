@@ -6,7 +6,7 @@ from typing import Any
 from alignment_case import HOSTILE
 
 from judgebench.records import Estimate
-from judgebench.results.part import Block, Card, Drawing, HeatMap, Intervals, Lane, Part
+from judgebench.results.part import Block, Card, Drawing, Intervals, Lane, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.tables import Cell, Table
 
@@ -76,7 +76,6 @@ def make_part(
             Block(
                 "Figures", ("Look.",), (),
                 (
-                    HeatMap(f"{key}_heat", f"Heat {one}", grid, ("", "judge", "control", "human")),
                     Intervals(f"{key}_lanes", f"Lanes {two}", ((three, lanes),), "Accuracy",
                               {f"at least {one}": 0.7}),
                     Drawing(f"{key}_drawing", f"Drawing {three}", draw(three)),

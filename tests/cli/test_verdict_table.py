@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -50,7 +51,7 @@ def test_a_run_without_labels_ends_with_the_verdicts(call) -> None:  # type: ign
     assert code == 0
     assert "Verdicts: run/report/verdicts.csv" in out
     assert "no human labels" not in out
-    lines = [[cell.strip() for cell in line.split("│")] for line in out.splitlines()]
+    lines = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
     assert ["Tone", "Kind", "6 of 9 (67 %)", "6 of 9 (67 %)"] in lines
     assert ["Help", "No label", "2 of 9 (22 %)", "2 of 9 (22 %)"] in lines
     with Path("run/report/verdicts.csv").open(encoding="utf-8-sig", newline="") as file:

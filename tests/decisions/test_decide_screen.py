@@ -153,7 +153,7 @@ def test_json_has_no_number_that_json_cannot_write() -> None:
 
 def test_a_line_says_which_labels_count_as_severe_and_stays_short() -> None:
     metrics, rule = load_rubric("medical-safety").metrics, DecisionRule()
-    assert severe_sentence(metrics, rule).startswith("Severe: the last label of each metric;")
+    assert severe_sentence(metrics, rule).startswith("Severe: the last label of each metric")
     harm = [metric for metric in metrics if metric.id == "extent_of_harm"]
     assert severe_sentence(harm, rule).startswith("Severe: 'Death or severe harm' (Extent of")
     wider = DecisionRule(severe_from={"extent_of_harm": "Moderate or mild harm"})

@@ -59,10 +59,10 @@ def test_a_conversation_is_shown_turn_by_turn(shown: Shown) -> None:
 def test_a_criterion_is_shown_with_its_points_and_tags(shown: Shown) -> None:
     assert shown["hb1#c2"][0] == (
         ("Question", TEXTS[0]), ("Answer", TEXTS[3]),
-        ("Criterion c2 (-5 points; tags: accuracy, emergency)", TEXTS[2]),
+        ("Criterion c2 (points: -5; tags: accuracy, emergency)", TEXTS[2]),
     )  # fmt: skip
     bare = replace(answers()[-1], metadata={"points": "1", "tags": ""})
-    assert texts_of(bare)[-1] == ("Criterion c2 (1 point)", TEXTS[2])
+    assert texts_of(bare)[-1] == ("Criterion c2 (points: 1)", TEXTS[2])
     assert texts_of(replace(bare, metadata={}))[-1] == ("Criterion c2", TEXTS[2])
 
 

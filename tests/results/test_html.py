@@ -13,11 +13,10 @@ from part_case import estimate, hostile_part, make_part
 
 from judgebench.alignment import Alignment
 from judgebench.records import Estimate
-from judgebench.results.figure import drawn
 from judgebench.results.html import fragment, to_html
-from judgebench.results.part import MISSES, UNDERSTOOD, Block, Card, Part, Standing, figures_of
+from judgebench.results.part import MISSES, UNDERSTOOD, Block, Card, Part, Standing
+from judgebench.results.provenance import Provenance
 from judgebench.results.rows import Results
-from judgebench.results.strip import standing_strip
 from judgebench.results.tables import Look
 from judgebench.words import printable
 
@@ -25,8 +24,7 @@ HOSTILE_NAME = "x</title><script>document.title='pwned'</script>"
 
 
 def page_of(*parts: Part, name: str = "study") -> str:
-    images = [saved["svg"] for saved in drawn(figures_of(parts)).values()]
-    return to_html(parts, name, images)
+    return to_html(parts, name)
 
 
 @cache
@@ -55,7 +53,7 @@ def test_nothing_is_asked_of_anybody() -> None:
         for tag, attrs in page.elements:
             assert tag not in ("link", "iframe", "object", "embed", "base")
             assert not set(attrs) & {"srcset", "action", "background", "ping"}
-            assert (attrs.get("src") or "data:image/svg+xml;base64,").startswith("data:image/svg+")
+            assert "src" not in attrs
             assert (attrs.get("href") or "#").startswith("#")
             assert not any(name.startswith("on") for name in attrs)
         style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
@@ -86,11 +84,12 @@ def test_hostile_text_is_shown_as_it_is() -> None:
 def test_whoever_uses_no_eyes_or_no_mouse_is_served() -> None:
     page = Page(plain())
     assert ("html", {"lang": "en"}) in page.elements
-    images = [attrs for tag, attrs in page.elements if tag == "img"]
-    assert len(images) == 6
-    assert all(attrs["alt"] for attrs in images)
-    assert any("judge-1 0.500" in (attrs["alt"] or "") for attrs in images)
-    assert {attrs.get("scope") for tag, attrs in page.elements if tag == "th"} == {"col", "row"}
+    plots = [attrs for tag, attrs in page.elements if tag == "svg" and attrs.get("class") == "lane"]
+    assert len(plots) == 6
+    assert all(attrs["aria-label"] for attrs in plots)
+    assert any("judge-1: 0.500" in (attrs["aria-label"] or "") for attrs in plots)
+    scopes = {attrs.get("scope") for tag, attrs in page.elements if tag == "th"}
+    assert scopes == {"col", "row", "rowgroup"}
     scrolled = [a for t, a in page.elements if t == "div" and a.get("class") == "wide"]
     assert scrolled
     assert all(a["tabindex"] == "0" and a["role"] == "region" and a["aria-label"] for a in scrolled)
@@ -204,8 +203,38 @@ def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() 
     assert "href" not in html.partition("</main>")[0].partition("<main>")[2]  # nothing to browse
 
 
+def page_with(*standings: Standing, **more: Any) -> str:
+    return to_html([replace(make_part(), screen=(Block(standings=standings),), **more)], "x")
+
+
+def test_a_next_step_is_in_words_and_its_code_is_folded() -> None:
+    step = "Declare what is true: `--blind yes`, or `--blind no` where one was seen."
+    html = page_with(standing("m", 0.7, next=step))
+    assert "</b> Declare what is true.</p>" in html
+    fold = html.partition('<details class="how"><summary>how</summary>')[2].partition("</details>")
+    assert fold[0].startswith("<code>--blind yes</code>, or <code>--blind no</code> where")
+
+
+def test_terms_of_a_decision_are_explained_under_the_plots() -> None:
+    html = page_with(standing("m", 0.7), terms=("Severe: 'Harm'.",))
+    under = html.partition('<p class="units">')[2].partition("</p>")[0]
+    assert under.endswith("Severe: &#39;Harm&#39;.")
+
+
+def test_the_page_ends_with_how_it_was_made() -> None:
+    made = Provenance("2026-11-29", {"a.csv": "0123456789abcdef"}, "judgebench report a.csv", "1.2")
+    words = Page(to_html([make_part()], "x", made)).words
+    ending = words.partition("How this report was made")[2].split()
+    assert " ".join(ending) == (
+        "On 2026-11-29 with judgebench 1.2, from a.csv (SHA-256 0123456789ab…). The same again: "
+        "judgebench report a.csv"
+    )
+    in_python = Page(to_html([make_part()], "x", replace(made, command=""))).words
+    assert "The same again" not in in_python
+
+
 def test_the_margin_of_a_plot_lies_below_the_annotators() -> None:
-    strips = [standing_strip(standing("m", 0.7, margin=margin)) for margin in (0.05, 0.1)]
+    strips = [page_with(standing("m", 0.7, margin=margin)) for margin in (0.05, 0.1)]
     begins = [float(re.findall(r'class="margin" x="([\d.]+)%"', strip)[0]) for strip in strips]
     assert begins[1] < begins[0] < 90
 
@@ -216,7 +245,7 @@ def test_numbers_of_a_plot_do_not_lie_on_each_other(values: list[float | None]) 
     """Of baseline and annotators below the line, each 90 pixels wide, on 290 pixels, beside which
     the page leaves 36 and 68 free."""
     judge, humans, base = (Estimate(None) if x is None else Estimate(x) for x in values)
-    plot = standing_strip(standing("m", 0.5, accuracy=judge, humans=humans, baseline=base))
+    plot = page_with(standing("m", 0.5, accuracy=judge, humans=humans, baseline=base))
     found = re.findall(r'<text class="(?:control|human)" x="([\d.]+)%" y="60" dx="(-?\d+)" '
                        r'text-anchor="(\w+)">(\w+) ', plot)  # fmt: skip
     assert len(found) == sum(x is not None for x in values[1:])

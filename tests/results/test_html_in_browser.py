@@ -16,10 +16,9 @@ from part_case import estimate, hostile_part, make_part
 import judgebench as jb
 from judgebench.alignment import Alignment
 from judgebench.reporting import analyse, parts
-from judgebench.results.figure import drawn
 from judgebench.results.html import to_html
 from judgebench.results.items import Items, Said
-from judgebench.results.part import Block, Part, figures_of
+from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results
 from judgebench.results.tables import Cell, Look, Table
 from judgebench.stats.jackknife import LEVEL
@@ -30,34 +29,30 @@ CARDS = "document.querySelectorAll('.cards article').length"
 
 def test_no_injected_script_runs_and_nothing_is_fetched(tmp_path: Path) -> None:
     part = hostile_part()
-    images = [saved["svg"] for saved in drawn(figures_of([part])).values()]
     path = tmp_path / "report.html"
-    path.write_text(to_html([part], "hostile", images), encoding="utf-8")
+    path.write_text(to_html([part], "hostile"), encoding="utf-8")
 
     async def visit(tab: Tab) -> tuple[Any, ...]:
         while not await tab.value("document.querySelector('.more').hidden"):
             await tab.value("document.querySelector('.more').click()")
         await tab.value("for (const d of document.querySelectorAll('details')) d.open = true")
-        loaded = "[...document.images].filter((i) => i.complete && i.naturalWidth > 0).length"
         return (
             await tab.value("document.title"),
             await tab.value("document.body.innerText"),
             await tab.value("document.scripts.length"),
             await tab.value(CARDS),
-            await tab.value(loaded),
-            await tab.value("document.querySelectorAll('svg, iframe, .cards script').length"),
+            await tab.value("document.querySelectorAll('img, iframe, .cards script').length"),
             tab.requests(),
             tab.complaints(),
         )
 
     found = browse_page(path, tmp_path, visit)
-    title, text, scripts, cards, images_loaded, foreign, requests, complaints = found
+    title, text, scripts, cards, foreign, requests, complaints = found
     assert title == "hostile: what alignment says"
-    assert (scripts, cards, images_loaded, foreign) == (2, 45, 3, 0)
+    assert (scripts, cards, foreign) == (2, 45, 0)
     assert "{{ 7*7 }}" in text
     assert "</script><script>document.title='pwned'</script>" in text
-    asked = [url for url in requests if not url.startswith("data:image/svg+xml;base64,")]
-    assert [url.rsplit("/", 1)[1] for url in asked] == ["report.html"]
+    assert [url.rsplit("/", 1)[1] for url in requests] == ["report.html"]
     assert complaints == []
 
 

@@ -10,7 +10,7 @@ from judgebench.alignment import Alignment
 from judgebench.records import Estimate
 from judgebench.results.part import Block, Part
 from judgebench.results.tables import Cell, Table
-from judgebench.results.terminal import print_brief, print_parts
+from judgebench.results.terminal import print_parts, print_table
 
 
 def printed(*parts: Part, width: int = 120, name: str = "study", colours: bool = False) -> str:
@@ -64,7 +64,7 @@ def test_a_brief_table_fits_and_keeps_names_apart() -> None:
     rows = [(Cell("Harm"), Cell(name), *[score(0.9831, 0.97, 0.9949)] * 3) for name in names]
     table = Table("main", "Main", ("Metric", "Judge", "A", "B", "C"), tuple(rows), stubs=2)
     out = io.StringIO()
-    print_brief(table, Console(file=out, width=72, color_system=None))
+    print_table(table, Console(file=out, width=72, color_system=None), is_brief=True)
     text = out.getvalue()
     assert max(map(len, text.split("\n"))) <= 72
     assert text.count(".98 [.97, .99]") == 6

@@ -1,10 +1,16 @@
+import hashlib
+import io
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from page_reader import Page
 from part_case import make_part
 
+import judgebench as jb
 from judgebench.results.write import write_report
 
 # Little to draw: these tests are about files.
@@ -23,8 +29,8 @@ def test_every_file_is_written_and_named(tmp_path: Path, figures: bool) -> None:
         "latex/appendix.tex",
     } | {
         f"plots/alignment_{name}.{kind}"
-        for name in ("heat", "lanes", "drawing")
-        for kind in ("png", "pdf")
+        for name in ("lanes", "drawing")
+        for kind in ("png", "pdf", "svg")
         if figures
     }  # fmt: skip
     folder = tmp_path / "new" / "folder"
@@ -63,3 +69,31 @@ def test_a_file_that_cannot_be_replaced_leaves_nothing_half_written(tmp_path: Pa
 def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
     written = write_report([BARE], tmp_path, name="a\ud800b")
     assert "a\ufffdb" in written["markdown"].read_text(encoding="utf-8")
+
+
+LABELS = "item,annotator,tone\n1,Ann,mild\n1,Ben,mild\n2,Ann,rude\n2,Ben,mild\n"
+VERDICTS = "item,judge,tone\n1,my-judge,mild\n2,my-judge,rude\n"
+
+
+def test_a_page_names_its_files_and_the_command_that_made_it(
+    call: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("labels.csv").write_text(LABELS)
+    Path("verdicts.csv").write_text(VERDICTS)
+    code, *_ = call("report", "labels.csv", "verdicts.csv", "--order", "mild < rude", "--to", "out")
+    assert code == 0
+    words = " ".join(Page(Path("out/report.html").read_text("utf-8")).words.split())
+    digest = hashlib.sha256(LABELS.encode()).hexdigest()[:12]
+    assert f"On {date.today()} with judgebench {jb.__version__}, from labels.csv" in words
+    assert f"labels.csv (SHA-256 {digest}…), verdicts.csv (SHA-256" in words
+    again = "judgebench report labels.csv verdicts.csv --order 'mild < rude' --to out"
+    assert f"The same again: {again}" in words
+
+
+def test_a_page_of_data_frames_says_so_and_names_no_command(tmp_path: Path) -> None:
+    labels, verdicts = (pd.read_csv(io.StringIO(text)) for text in (LABELS, VERDICTS))
+    study = jb.study(labels, verdicts, columns={"order": "mild < rude"})
+    page = jb.report(study, tmp_path)["html"].read_text("utf-8")
+    assert "labels (a DataFrame, which has no hash)" in page
+    assert "The same again" not in page

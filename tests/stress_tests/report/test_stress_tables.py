@@ -127,7 +127,7 @@ def test_the_least_consistent_metric_is_shown_unless_all_are_together() -> None:
         Row("consistency", name, together, REAL[0], EVERY)
         for name in ("asked", "agreement", "majority_gain")
     ]
-    added = replace(STRESS, rows=STRESS.rows + Results(tuple(rows)))
+    added = replace(STRESS, rows=Results((*STRESS.rows, *rows)))
     assert summary_table(added).rows[0][-1].estimate == together
 
 
