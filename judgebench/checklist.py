@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,22 +19,21 @@ from judgebench.alignment.alignment import Alignment, JudgeSummary
 from judgebench.alignment.alignment_part import flat, what_judged
 from judgebench.alignment.caveats import (
     BLIND,
-    bar_lines,
     headline,
     named,
     overlap_lines,
     reference_labels,
-    size_in_words,
 )
-from judgebench.alignment.statistics import STATISTICS
+from judgebench.alignment.statistics import ALPHA, STATISTICS
 from judgebench.files import disk_errors, write_atomically
 from judgebench.judges.config import Name
-from judgebench.records import COLLECTED, Estimate
+from judgebench.records import COLLECTED
 from judgebench.results.html import QUESTIONS
+from judgebench.results.layout import Layout
 from judgebench.results.part import UNDERSTOOD, Block, Part
 from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, Table, in_per_cent
+from judgebench.results.tables import Cell
 from judgebench.rubric import Text
 from judgebench.shipped import find_file
 from judgebench.stats.copies import FEWEST_SHARED
@@ -51,12 +49,11 @@ _HOW = ("prompt", "mode", "decoding", "thresholds", "about.")  # of what is know
 
 # The facts that an item can name, and where the report shows each: a section of the page or a file.
 FACTS = {
-    "title": "sure", "sample_size": "sure", "numbers": "sure", "sampling": "sure",
-    "plan": "sure", "rating_process": "sure", "background": "sure", "subjects": "sure",
-    "reference_labels": "sure", "decision_rule": "sure", "accuracy": "sure",
-    "agreement": "people", "annotators": "people", "blindness": "people", "independence": "people",
-    "rubric": "wrong", "judges": "what_if",
-    "outcomes": "decisions.csv", "statistics": "results.csv", "results_files": "results.csv",
+    "sample_size": "#q-sure", "numbers": "#q-sure", "sampling": "#q-sure", "plan": "#q-sure",
+    "rating_process": "#q-sure", "background": "#q-sure", "statistics": "#q-sure",
+    "annotators": "#q-people", "blindness": "#q-people", "independence": "#q-people",
+    "rubric": "#q-wrong", "judges": "#q-what_if",
+    "outcomes": "decisions.csv", "estimates": "results.csv", "results_files": "results.csv",
 }  # fmt: skip
 
 
@@ -92,25 +89,25 @@ def load_checklist(name: str | Path) -> Checklist:
 
 @dataclass(frozen=True, repr=False)
 class FilledChecklist(Shown):
-    """A checklist with what is known of each item: `rows` of the item, a sentence, and where the
-    report shows it; a question to the author is a sentence, too. The author answers in `file`."""
+    """A checklist with what is known of each item: sentences, each with the place where the report
+    shows it; a question to the author is a sentence, too. The author answers in `file`."""
 
     presented_by = "judgebench.checklist:checklist_part"
 
     checklist: Checklist
-    rows: list[tuple[str, str, str]]
+    items: list[tuple[str, list[tuple[str, str]]]]
     file: Path
 
     @property
     def summary(self) -> str:
         """Say how many items ask the author, and where to answer."""
-        asked = {item for item, sentence, _ in self.rows if TO_AUTHOR in sentence}
-        n_open = f"{len(asked)} of {len(self.checklist.items)} items"
-        return f"{self.checklist.title}: {n_open} ask for answers in {self.file.name}."
+        n_open = sum(TO_AUTHOR in str(sentences) for _, sentences in self.items)
+        which = f"{n_open} of {len(self.items)} items"
+        return f"{self.checklist.title}: {which} ask for answers in {self.file.name}."
 
     def records(self) -> dict[str, list[Any]]:
-        """The rows, for JSON."""
-        return {"checklist": self.rows}
+        """Each item with its sentences and their places, for JSON."""
+        return {"checklist": self.items}
 
 
 def with_checklist(
@@ -129,44 +126,37 @@ def with_checklist(
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(file, source.read_bytes())
     checklist, facts = load_checklist(file), _facts(study, analyses)
-    rows: list[tuple[str, str, str]] = []
-    for item in checklist.items:
-        rows += [*_rows(item, facts)] or [(item.item, UNKNOWN, "")]
-    return {**analyses, "checklist": FilledChecklist(checklist, rows, file)}
+    items = [(item.item, [*_filled(item, facts)] or [(UNKNOWN, "")]) for item in checklist.items]
+    return {**analyses, "checklist": FilledChecklist(checklist, items, file)}
 
 
-def _rows(item: Item, facts: Mapping[str, list[str]]) -> Iterator[tuple[str, str, str]]:
+def _filled(item: Item, facts: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """The sentences that fill an item, each with its place in the report; then what else is asked,
+    or the author's answer."""
     for fact, ask in item.facts.items():
-        for sentence in filter(None, facts[fact]):
+        for sentence in facts[fact]:
             if UNKNOWN not in sentence:
-                yield item.item, sentence, FACTS[fact]
+                yield sentence, FACTS[fact]
             elif not item.answer:
-                question = f" {TO_AUTHOR} {ask}" if ask else ""
-                yield item.item, f"{sentence}{question}", ""
-    if item.answer:
-        yield item.item, item.answer, ""
-    elif item.ask:
-        yield item.item, f"{TO_AUTHOR} {item.ask}", ""
+                yield f"{sentence} {TO_AUTHOR} {ask}" if ask else sentence, ""
+    if rest := item.answer or (item.ask and f"{TO_AUTHOR} {item.ask}"):
+        yield rest, ""
 
 
 def checklist_part(filled: FilledChecklist) -> Part:
     """The part of a report: a table in which each item has a line for each sentence."""
-    title, columns = filled.checklist.title, ("Item", "In this study", "Where in the report")
-    rows = [
-        (Cell("" if n else item), Cell(text), _place(place))
-        for item, same in groupby(filled.rows, lambda row: row[0])
-        for n, (_, text, place) in enumerate(same)
-    ]
-    notes = (f"Items in our words, after {filled.checklist.source}.",)
-    table = Table("checklist", title, columns, tuple(rows), notes, stubs=len(columns))
+    lines = (
+        ("" if n else item, text, Cell(QUESTIONS.get(place.removeprefix("#q-"), place), link=place))
+        for item, sentences in filled.items
+        for n, (text, place) in enumerate(sentences)
+    )
+    layout = Layout(
+        "checklist", filled.checklist.title, ("Item", "In this study"),
+        (f"Items in our words, after {filled.checklist.source}.",), ("Where in the report",),
+    )  # fmt: skip
+    table = layout.listing(lines)
     block = Block("Reporting checklist", (filled.summary,), (table,), on_screen=True)
     return Part("checklist", "reporting checklist", Results(), (block,))
-
-
-def _place(place: str) -> Cell:
-    """The name of a section of the page, or of a file, with a link to it."""
-    heading = QUESTIONS.get(place)
-    return Cell(heading, link=f"#q-{place}") if heading else Cell(place, link=place)
 
 
 # --- the facts ------------------------------------------------------------------------------------
@@ -176,42 +166,34 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
     """What the study shows of each fact, in sentences; none where there is nothing of the kind."""
     alignment = analyses["align"]
     assert isinstance(alignment, Alignment)
-    judges, size = alignment.real_judges, f"{size_in_words(study)}."
-    between = "judges with annotators" if judges else "annotators with each other"
+    notes = [note.removeprefix(UNDERSTOOD) for note in study.notes]
     blind = {**BLIND, "unknown": UNKNOWN}[study.config.blind]
-    copies = [line for line in bar_lines(study) if line.startswith("Copies")]
-    verdicts = [
+    copies = [line for line in alignment.compared if line.startswith("Copies")]
+    verdicts = (
         f"{judge.name}: {judge.statuses.get('ok', 0):,} of {judge.n:,} answers labelled."
-        for judge in judges
-    ]
-    files = ["results.csv", *alignment.part.files]
+        for judge in alignment.real_judges
+    )
     outcome = analyses["decide"].part.answer if "decide" in analyses else ""
+    rule = ["Outcomes by the rule that the report prints."] * bool(outcome)
+    files = ["results.csv", *alignment.part.files]
     return {
-        **{fact: _collected(study, start) for fact, start in COLLECTED.items()},
-        "title": [f"For example “Agreement of {between}”, {size}"],
-        "judges": [f"{judge.name}: {_model(judge)}." for judge in judges],
+        **{
+            fact: [note for note in notes if note.startswith(start)] or [f"{start}{UNKNOWN}."]
+            for fact, start in COLLECTED.items()
+        },
+        "judges": [f"{judge.name}: {_model(judge)}." for judge in alignment.real_judges],
         "rubric": [f"{m.title}: {', '.join(m.label_texts)}." for m in study.rubric.metrics],
-        "subjects": [size],
         "annotators": [f"{listed(named(study.makers) or [UNKNOWN])}."],
         "blindness": [f"Blindness: {blind}."],
-        "independence": copies or [_NO_COPIES] if len(study.makers) > 1 else [],
+        "independence": copies or [_NO_COPIES] * (len(study.makers) > 1),
         "sample_size": [f"{headline(study)}."],
         "sampling": [_sampling(study)],
-        "reference_labels": [reference_labels(study)],
         "numbers": [*alignment.compared[:1], *overlap_lines(study), *verdicts],
-        "statistics": [*_statistics(alignment.results)],
-        "agreement": [*_agreement(alignment)],
-        "accuracy": [*_accuracy(alignment)],
-        "decision_rule": ["Outcomes by the rule that the report prints."] if outcome else [],
+        "statistics": [*_statistics(study, alignment.results), *rule],
+        "estimates": [*_estimates(alignment)],
         "outcomes": [f"Can a judge replace the annotators? {outcome or UNKNOWN}"],
         "results_files": [f"All numbers and labels: {listed(files)}."],
     }
-
-
-def _collected(study: Study, start: str) -> list[str]:
-    """What `judgebench annotate` says of how the labels were collected, after that start."""
-    notes = [note.removeprefix(UNDERSTOOD) for note in study.notes]
-    return [note for note in notes if note.startswith(start)] or [f"{start}{UNKNOWN}."]
 
 
 def _model(judge: JudgeSummary) -> str:
@@ -239,29 +221,24 @@ def _sampling(study: Study) -> str:
     return study.drawn.in_words() or f"How labelled answers were drawn from all: {UNKNOWN}."
 
 
-def _statistics(results: Results) -> Iterator[str]:
-    measured = [row for row in results.select("score") if row.estimate.value is not None]
-    if headings := [*dict.fromkeys(STATISTICS[row.statistic].heading for row in measured)]:
-        yield f"Judges and reference labels: {listed(headings)}."
-    accuracy, alpha = results.find("accuracy", "score"), results.find("alpha", "agreement")
-    for name, estimate in (("accuracy", accuracy), ("Krippendorff's α", alpha)):
+def _statistics(study: Study, results: Results) -> Iterator[str]:
+    """Say how reference labels are made, what was measured, and with which intervals."""
+    yield from filter(None, [reference_labels(study)])
+    scores = [row for row in results.select("score") if row.estimate.value is not None]
+    if headings := dict.fromkeys(STATISTICS[row.statistic].heading for row in scores):
+        yield f"Judges and reference labels: {listed([*headings])}."
+    for analysis, statistic in (("score", "accuracy"), ("agreement", "alpha")):
+        estimate = results.find(statistic, analysis)
         if estimate.low is not None:
-            level = f"{100 * estimate.level:g} %"
-            yield f"{level} interval of {name}: {estimate.method}."
+            of = f"{100 * study.level:g} % interval of {STATISTICS[statistic].heading}"
+            yield f"{of}: {estimate.method}."
 
 
-def _agreement(alignment: Alignment) -> Iterator[str]:
-    for row in alignment.results.select("agreement", "alpha", who="all"):
-        reason, title = _reason(row.estimate), alignment.title(row.metric)
-        yield f"{title}: Krippendorff's α of annotators {row.estimate}{reason}."
-
-
-def _accuracy(alignment: Alignment) -> Iterator[str]:
+def _estimates(alignment: Alignment) -> Iterator[str]:
+    """The α of the annotators and the accuracy of each judge on each metric, as far as known."""
+    alphas = alignment.results.select("agreement", "alpha", who="all")
+    measured = {f"{alignment.title(a.metric)}: {ALPHA} of annotators": a.estimate for a in alphas}
     for judge in alignment.part.accuracies:
-        accuracy = f"{in_per_cent(judge.accuracy)}{_reason(judge.accuracy)}"
-        yield f"{judge.metric}: accuracy of {judge.judge} {accuracy}."
-
-
-def _reason(estimate: Estimate) -> str:
-    """Why an estimate has no interval, or no value, where that is so."""
-    return f" ({estimate.reason})" if estimate.reason else ""
+        measured[f"{judge.metric}: accuracy of {judge.judge}"] = judge.accuracy
+    for what, estimate in measured.items():
+        yield f"{what} {estimate}{f' ({estimate.reason})' * bool(estimate.reason)}."

@@ -28,14 +28,14 @@ title: A list of mine
 source: nobody
 items:
   - item: "A. What was judged"
-    facts: {subjects: }
+    facts: {sample_size: }
   - item: "B. Who judged"
     facts: {judges: Which model is it?}
     ask: And why this one?
   - item: "C. How right they were"
-    facts: {accuracy: }
+    facts: {estimates: }
   - item: "D. The same once more"
-    facts: {accuracy: }
+    facts: {estimates: }
 """
 
 
@@ -136,7 +136,7 @@ def test_a_run_fills_items_with_its_own_facts(reported: Path) -> None:
     assert "Can a judge replace the annotators?" in rows["14"]
     assert rows["15"] == "All numbers and labels: results.csv and verdicts.csv."
     asked = [item for item, shown in rows.items() if ASKED in shown]
-    assert asked == ["3", "4", "5", "6", "7", "8", "9", "12"]
+    assert asked == ["1", "3", "4", "5", "6", "7", "8", "9", "12"]
 
 
 def test_tables_ask_for_the_judge_and_for_blindness(place: Path, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_labels_without_a_judge_claim_nothing_of_one(place: Path, tmp_path: Path
     study = jb.study(labels, rubric="medical-safety")
     jb.report(study, tmp_path, checklist="grras")
     rows = rows_of(tmp_path)
-    assert "Agreement of annotators with each other" in rows["1"]
+    assert not [item for item in ("2", "10", "13") if "judge" in rows[item]]
     assert "judge" not in rows["11"]
     assert f"(not known) {ASKED}" in rows["14"]
     assert rows["15"] == "All numbers and labels: results.csv."
@@ -305,7 +305,7 @@ def test_the_command_says_how_many_items_are_open(  # type: ignore[no-untyped-de
     place: Path, tmp_path: Path, call
 ) -> None:
     how = ("report", place / "run", "--to", tmp_path, "--checklist", "grras")
-    assert "8 of 15 items ask for answers in checklist-grras.yaml." in call(*how)[1]
+    assert "9 of 15 items ask for answers in checklist-grras.yaml." in call(*how)[1]
     answer(tmp_path / "checklist-grras.yaml", dict.fromkeys(range(15), "Answered."))
     assert "0 of 15 items ask for answers" in call(*how)[1]
 
@@ -315,8 +315,9 @@ def test_json_has_the_items(place: Path, tmp_path: Path, call) -> None:  # type:
     code, out, _ = call(*how)
     assert code == 0
     items = json.loads(out)["checklist"]
-    assert len({item for item, _, _ in items}) == 15
-    assert items[-1][1:] == ["All numbers and labels: results.csv and verdicts.csv.", "results.csv"]
+    assert len(items) == 15
+    sentence = "All numbers and labels: results.csv and verdicts.csv."
+    assert items[-1][1] == [[sentence, "results.csv"]]
 
 
 # --- other lists, and what is wrong in them -------------------------------------------------------
@@ -327,7 +328,7 @@ def test_a_list_of_your_own_is_filled(place: Path, tmp_path: Path) -> None:
     own.write_text(OWN)
     jb.report(place / "run", tmp_path / "out", checklist=own)
     rows = rows_of(tmp_path / "out")
-    assert rows["A"].startswith("24 answers to")
+    assert " · 24 answers to" in rows["A"]
     assert rows["B"].endswith(f"{ASKED} And why this one?")
     assert rows["C"] == rows["D"] != ""
     assert (tmp_path / "out" / "checklist-own.yaml").read_text() == OWN
@@ -347,7 +348,7 @@ def test_an_unknown_checklist_names_the_shipped_ones(  # type: ignore[no-untyped
 @pytest.mark.parametrize(
     ("was", "by", "named"),
     [
-        ("{subjects: }", "{subject: }", "mine.yaml:7: items.0.facts.subject"),
+        ("{sample_size: }", "{size: }", "mine.yaml:7: items.0.facts.size"),
         ("    ask: And", "    asks: And", "asks: is not a known key; did you mean 'ask'?"),
         ("items:", "things:", "things"),
     ],
