@@ -241,7 +241,7 @@ def listing(what: str | None = None) -> Mapping[str, Lines]:
     """Heading -> (name, what it is), for one kind or for all."""
     core = (
         _rubrics, _prompts, _examples, _backends, _baselines, _weights, _roles, _settings,
-        _columns, _exports,
+        _columns, _exports, _checklists,
     )  # fmt: skip
     makers: dict[str, Callable[[], Lines]] = {make.__name__[1:]: make for make in core}
     for feature in FEATURES.values():
@@ -302,6 +302,12 @@ def _settings() -> Lines:
 
 def _columns() -> Lines:
     return [(role, ", ".join(names)) for role, names in role_words().items()]
+
+
+def _checklists() -> Lines:
+    from judgebench.checklist import FOLDER, load_checklist
+
+    return [(name, load_checklist(name).title) for name in shipped_names(FOLDER, ".yaml")]
 
 
 def _exports() -> Lines:

@@ -40,6 +40,12 @@ def signature_of(about: Mapping[str, Any]) -> str:
 # What a row of a data set is, and so what a metric can be about.
 Kind = Literal["answer", "pair", "criterion"]
 Blindness = Literal["yes", "no", "unknown"]  # whether no annotator saw a model's label
+# How a sentence begins on how a data set's labels were collected; see `Dataset.collected`.
+COLLECTED = {
+    "plan": "Plan of the labels: ",
+    "rating_process": "How labels were collected: ",
+    "background": "Who the annotators are: ",
+}
 SEVERAL: Mapping[Kind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
 
 
@@ -324,7 +330,8 @@ class Dataset:
     """Answers with their human labels, and the counted warnings met while reading them.
 
     `textless` are the files whose items have no text: only labels and verdicts of them are known.
-    `blind` says, by the files, whether the labels were made without sight of any model's label.
+    `blind` says, by the files, whether the labels were made without sight of any model's label, and
+    `collected`, by the study of `judgebench annotate` that they come from, how they were collected.
     """
 
     answers: Sequence[Answer]
@@ -333,6 +340,7 @@ class Dataset:
     sources: Mapping[str, str] = field(default_factory=dict)  # file -> sha256
     textless: Sequence[str] = ()
     blind: Blindness = "unknown"
+    collected: Sequence[str] = ()
 
     @property
     def n_labels(self) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judgebench.errors import Problem, SetupError
 from judgebench.runs.open import opened_study
 from judgebench.studies.study import Study
 
@@ -79,6 +80,7 @@ def report(
     *,
     every: bool = False,
     figures: bool = False,
+    checklist: str | Path | None = None,
 ) -> Mapping[str, Path]:
     """Write the report of a study or a run folder, of decisions with the alignment that they rest
     on, or of an alignment, a comparison, correlations, consistency or rates alone: report.html,
@@ -86,7 +88,9 @@ def report(
     verdicts.csv.
 
     Of a study with `every` analysis, see `analyse`. With `figures` they are also drawn as
-    files: PNG, PDF and SVG in `plots/`.
+    files: PNG, PDF and SVG in `plots/`. With a `checklist`, a shipped name such as `grras` or a
+    file, the report of a study shows its items, filled, and `folder` has a copy of it for your
+    answers.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -97,6 +101,7 @@ def report(
     'report.html'
     """
     from judgebench.alignment.alignment import align_study
+    from judgebench.checklist import with_checklist
     from judgebench.decisions.result import Decisions
     from judgebench.results.shown import Shown
     from judgebench.results.write import write_in_place
@@ -104,8 +109,13 @@ def report(
     study = study if isinstance(study, Shown) else opened_study(study)
     measured = study.study if isinstance(study, Decisions) else study
     sources = measured.sources if isinstance(measured, Study) else {}
+    if checklist and not isinstance(study, Study):
+        raise SetupError(Problem("is filled from a study or a run folder", field="checklist"))
     if isinstance(study, Study):
-        shown, asked = parts(analyse(study, rule, every=every)), study.n_judged
+        found = analyse(study, rule, every=every)
+        if checklist:
+            found = with_checklist(found, checklist, study, Path(folder))
+        shown, asked = parts(found), study.n_judged
     elif isinstance(study, Decisions) and study.study:
         aligned = _decided(align_study(study.study), study)
         shown, asked = parts({"decide": study, "align": aligned}), study.n_answers
@@ -121,4 +131,5 @@ def report(
 
 def parts(found: Mapping[str, Shown]) -> list[Part]:
     """The parts of a report, in order."""
-    return [found[name].part for name in sorted(found, key=lambda name: name == "align")]
+    last = {"align": 1, "checklist": 2}
+    return [found[name].part for name in sorted(found, key=lambda name: last.get(name, 0))]

@@ -26,7 +26,7 @@ CORE = {
     "results", "retrieval", "people", "progress", "writer", "learning",
 }  # fmt: skip
 FEATURES = {"comparison", *(feature.package for feature in DECLARED.values())}
-ENTRANCE = {"", "__main__", "cli", "checks", "importing", "reporting", "starter"}
+ENTRANCE = {"", "__main__", "checklist", "cli", "checks", "importing", "reporting", "starter"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",

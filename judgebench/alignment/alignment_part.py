@@ -165,12 +165,12 @@ def _facts(a: Alignment) -> Iterator[str]:
 def _models(a: Alignment) -> Iterator[str]:
     """`gpt-4: gpt-4-0613, openai`, of every judge that is no control judge."""
     real = a.real_judges
-    yield from (f"{judge.name}: {_what_judged(judge)}" for judge in real[:MOST_NAMED])
+    yield from (f"{judge.name}: {what_judged(judge)}" for judge in real[:MOST_NAMED])
     if len(real) > MOST_NAMED:
         yield counted(len(real) - MOST_NAMED, "other")
 
 
-def _what_judged(judge: JudgeVerdicts) -> str:
+def what_judged(judge: JudgeVerdicts) -> str:
     """Model and version of a judge as far as they are known: `tiny.gguf, llamacpp, 2026.1`."""
     about = judge.about or {}
     by_user = about.get("about") or {}  # what the user says of recorded verdicts

@@ -37,14 +37,14 @@ _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is 
 class AnnotateConfig(Strict):
     """The key `annotate` of bench.yaml, whose data and rubric are then labelled.
 
-    Every item is labelled by `per_item` of the `annotators`, after a round of `calibration` items
-    for everybody. `looks` are the numbers of complete items at which a judge's decision may be
-    looked at. Where `auto_advance`, the last label of an item opens the next one. `choose` draws
-    the items that are labelled; `gold` adds items whose labels are known. Where `spans`, annotators
-    mark the words that are the reason for a label. The only annotator may be `adjudicated`, whose
-    labels are gold. `assessments` are texts about the responses to
-    a question, labelled on `assessment_metrics` once the responses are labelled (the task
-    `two-part`).
+    Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
+    `background`, after a round of `calibration` items for everybody. `looks` are the numbers of
+    complete items at which a judge's decision may be looked at. Where `auto_advance`, the last
+    label of an item opens the next one. `choose` draws the items that are labelled; `gold` adds
+    items whose labels are known. Where `spans`, annotators mark the words that are the reason for a
+    label. The only annotator may be `adjudicated`, whose labels are gold. `assessments` are texts
+    about the responses to a question, labelled on `assessment_metrics` once the responses are
+    labelled (the task `two-part`).
     """
 
     task: Task = "labels"
@@ -52,6 +52,7 @@ class AnnotateConfig(Strict):
     per_item: int = Field(default=2, ge=1)
     calibration: int = Field(default=0, ge=0)
     guidelines: str = ""
+    background: str = ""
     auto_advance: bool = False
     looks: tuple[int, ...] = ()
     assessments: Paths = ()

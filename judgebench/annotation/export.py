@@ -32,7 +32,7 @@ from judgebench.annotation.store import (
 from judgebench.data.delimited import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
-from judgebench.records import ADJUDICATED
+from judgebench.records import ADJUDICATED, COLLECTED
 from judgebench.rubric import Rubric
 from judgebench.words import counted
 from judgebench.yaml_file import Strict, load_json
@@ -83,6 +83,25 @@ def rubric_of(path: Path) -> Rubric | None:
         asked = store.meta.get("rubric")
         name = {"name": store.meta["name"]}  # of what is decided on, whatever rubric it borrows
     return Rubric.model_validate(asked).model_copy(update=name) if asked else None
+
+
+def collected_as(path: Path) -> list[str]:
+    """Say how the labels of a study were collected, given its folder or its file: sentences that
+    begin as `records.COLLECTED` does; none of adjudicated labels. Raises SetupError."""
+    with snapshot(path) as store:
+        meta, n_items, annotators = store.meta, len(_screens(store, "main")), store.annotators
+    if annotators == GOLD:
+        return []
+    looks = ", ".join(map(str, meta["looks"])) or "none"
+    sentences = {
+        "plan": f"{counted(n_items, 'item')}, each for {meta['per_item']} of {len(annotators)} "
+        f"annotators; {meta['calibration']} more for all, as calibration; interim analyses at so "
+        f"many items: {looks}",
+        "rating_process": "judgebench annotate, with an order of each annotator's own, on pages "
+        "that named no system and showed no verdict, and nobody else's label before theirs",
+        "background": meta["background"].rstrip("."),
+    }
+    return [f"{COLLECTED[fact]}{text}." for fact, text in sentences.items() if text]
 
 
 def snapshot(study: Path) -> closing[Store]:

@@ -1,7 +1,7 @@
 """Human labels, collected blind and balanced by a small web app."""
 
 from judgebench.annotation.config import AnnotateConfig
-from judgebench.annotation.export import rubric_of, table_rows
+from judgebench.annotation.export import collected_as, rubric_of, table_rows
 from judgebench.annotation.init import study_in_words
 from judgebench.runs.features import FeatureParts
 
@@ -10,4 +10,5 @@ PARTS = FeatureParts(
     checks={"annotation study": study_in_words},
     rows=table_rows,
     rubric=rubric_of,
+    collected=collected_as,
 )

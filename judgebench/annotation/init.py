@@ -34,6 +34,10 @@ from judgebench.records import content_hash
 from judgebench.words import counted
 
 _FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on these
+_ASK_BACKGROUND = (
+    "Who are the annotators, with which training and experience? Reports ask for it: say it under "
+    "`background`, also later (--new-version)."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,6 +102,7 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
         *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
         f"Items that two annotators share{', without calibration' * bool(n)}:",
         *design.overlap_lines(plan.given, names),
+        *([] if setup.config.background else [_ASK_BACKGROUND]),
     ]
     return Made(folder, tuple(facts), links)
 
@@ -189,6 +194,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         **config.model_dump(mode="json", include={*_FIXED}),
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
         "guidelines": mark_forbidden(setup.guidelines),
+        "background": config.background,
         "auto_advance": config.auto_advance,
         "spans": config.spans,
         "gold": {name: asdict(known) for name, known in _gold(setup, built).items()},
@@ -243,7 +249,7 @@ def _renew(setup: Setup, folder: Path) -> Made:
             orders[name] += sooner if name not in added else ()
         _write_key(folder, key)
         store.assign(orders)
-        told = ("guidelines", "rubric", "auto_advance", "spans", "gold")
+        told = ("guidelines", "background", "rubric", "auto_advance", "spans", "gold")
         said = {k: v for k, v in _meta(setup, key, built).items() if k in told}
         if put or gone or any(store.meta.get(name) != value for name, value in said.items()):
             store.set(**said)

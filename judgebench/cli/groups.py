@@ -29,7 +29,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
         "blind", "independent_items", "drawn", "truth", "annotator", "adjudicated", "as_judge",
     ),
     _OWN: (),
-    "Output": ("to", "save", "figures", "verbose", "quiet", "json", "help"),
+    "Output": ("to", "save", "figures", "checklist", "verbose", "quiet", "json", "help"),
 }  # fmt: skip
 
 Block = TypeVar("Block")

@@ -143,7 +143,9 @@ def align(
     import judgebench as jb
 
     study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
-    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    found: Mapping[str, Shown] = jb.analyse(
+        study, rule, every=every, show_progress=_takes_long(study, output)
+    )
     show(_with_choice(found, columns, by), study.name, output, tables=True)
 
 
@@ -158,6 +160,9 @@ def report(
     by: str = option("", "COLUMN", _BY),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/report."),
     figures: Figures = False,
+    checklist: str | None = option(
+        None, "NAME|FILE", "Also fill a reporting checklist: `grras`, or a YAML file like it."
+    ),
     output: Output = ONE_SCREEN,
 ) -> None:
     """Write the report of a run or of tables: HTML, CSV, Markdown and LaTeX.
@@ -165,14 +170,22 @@ def report(
     Example: judgebench report runs/demo --to paper/tables
     """
     import judgebench as jb
+    from judgebench.checklist import with_checklist
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
     assert folder
-    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    _report(study, _with_choice(found, columns, by), folder, output, figures)
+    found: Mapping[str, Shown] = jb.analyse(
+        study, rule, every=every, show_progress=_takes_long(study, output)
+    )
+    found = _with_choice(found, columns, by)
+    if checklist:
+        found = with_checklist(found, checklist, study, folder)
+    _report(study, found, folder, output, figures)
+    if checklist:
+        output.console().print(*found["checklist"].part.blocks[0].text, soft_wrap=True)
 
 
 def _keep(files: Files, column: str) -> Files:

@@ -103,6 +103,7 @@ class DatasetBuilder:
         self.textless: dict[str, None] = {}  # files that have items and no column of their texts
         self.blind: set[str] = set()  # what the rows of human labels say of it
         self.sources: dict[str, str] = {}
+        self.collected: dict[str, None] = {}  # sentences on how labels were collected
         self.judge = ""  # whose verdicts stand in a table that names nobody
         self.known_pairs: KnownPairs = {}  # that verdicts may name
         self.labelled: frozenset[tuple[str, str]] | None = None  # items by metric, where known

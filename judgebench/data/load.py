@@ -20,7 +20,7 @@ from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout
 from judgebench.data.named import is_silver, named_sheet
 from judgebench.data.pairs import WantedPairs, known_pairs
 from judgebench.data.rows import SheetReader
-from judgebench.data.tables import reader_of_feature, table_in
+from judgebench.data.tables import collected_in, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes
 from judgebench.records import (
@@ -75,6 +75,7 @@ def load_data(
         sources=dataset.sources,
         textless=tuple(dataset.textless),
         blind=dataset.blindness,
+        collected=tuple(dataset.collected),
     )
 
 
@@ -114,6 +115,7 @@ def read_people(layout: Layout, dataset: DatasetBuilder) -> None:
                 continue
             reader.read_items()
             reader.read_labels()
+            dataset.collected |= dict.fromkeys(collected_in(table_in(sheet.source.path)))
 
 
 def read_judges(layout: Layout, dataset: DatasetBuilder) -> None:
@@ -159,6 +161,7 @@ class StudyData:
     has_texts: bool
     blind: Blindness
     warnings: Sequence[Problem]
+    collected: Sequence[str]
     sources: Mapping[str, str]  # the SHA-256 of each file by name; empty of a data frame
 
     @property
@@ -194,7 +197,7 @@ def read_study(layout: Layout) -> StudyData:
     warnings = [w for w in dataset.findings.warnings if w.kind not in USUAL]
     return StudyData(
         answers, people, judges, not dataset.without_texts, dataset.blindness, warnings,
-        dataset.sources,
+        tuple(dataset.collected), dataset.sources,
     )  # fmt: skip
 
 

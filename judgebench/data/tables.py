@@ -8,7 +8,7 @@ import math
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -175,8 +175,20 @@ def table_in(path: Path) -> Path:
 
 def rubric_beside(path: Path) -> Rubric | None:
     """The rubric of the labels in a file, where a feature knows it. Raises SetupError."""
-    readers = (feature.parts.rubric for feature in _with_tables() if path.match(feature.table))
-    read: Callable[[Path], Rubric | None] | None = next(readers, None)
+    rubric: Rubric | None = _known_of(path, "rubric")
+    return rubric
+
+
+def collected_in(path: Path) -> Sequence[str]:
+    """Sentences on how the labels in a file were collected, where a feature knows it; they begin as
+    `records.COLLECTED` does. Raises SetupError."""
+    return _known_of(path, "collected") or ()
+
+
+def _known_of(path: Path, part: str) -> Any:
+    """What the feature whose table the file is knows of its labels; None of any other file."""
+    readers = (getattr(f.parts, part) for f in _with_tables() if path.match(f.table))
+    read = next(readers, None)
     return read(path) if read else None
 
 

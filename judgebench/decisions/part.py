@@ -67,7 +67,7 @@ def decisions_part(decisions: Decisions) -> Part:
     return Part(
         "decisions", title, decisions.results, blocks, context.notes, (), screen,
         urgent=context.urgent, own_file=True, headline=context.headline, answer=answer(decisions),
-        terms=tuple(_terms(decisions)) if decisions.decisions else (),
+        terms=tuple(_terms(decisions)) if lines else (),
     )  # fmt: skip
 
 
@@ -93,7 +93,8 @@ def screen_blocks(decisions: Decisions, lines: tuple[Standing, ...]) -> Iterator
 
 
 def _severe(decisions: Decisions) -> str:
-    """Say which labels count as severe, and of which of two annotators' labels they are."""
+    """Say which labels count as severe, and of which of two annotators' labels they are, without a
+    full stop; empty where no label does."""
     severe = severe_sentence(decisions.rubric.metrics, decisions.rule)
     study = decisions.study
     pairs = [h for h in study.humans.values() if len(h.makers) == 2] if study else []

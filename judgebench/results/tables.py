@@ -27,7 +27,8 @@ Look = Literal["", "good", "fair", "bad", "unclear", "none"]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One cell. With an `estimate`, `text` is empty; `remark` is shown beside what it rests on;
-    a `percent` is shown as one, and a `signed` one in points; `best` is shown in bold."""
+    a `percent` is shown as one, and a `signed` one in points; `best` is shown in bold. On a page it
+    leads to `link`, a place in it or a file beside it."""
 
     text: str = ""
     estimate: Estimate | None = None
@@ -36,6 +37,7 @@ class Cell:
     percent: bool = False
     best: bool = False
     look: Look = ""
+    link: str = ""
 
     @property
     def value(self) -> str:

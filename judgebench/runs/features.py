@@ -61,6 +61,7 @@ class FeatureParts:
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
     rows: ReadRows | None = None  # of its table, like those of a CSV
     rubric: Callable[[Path], Rubric | None] | None = None  # of the labels in its table
+    collected: Callable[[Path], Sequence[str]] | None = None  # see `Dataset`
 
 
 def learnings() -> list[Learning]:

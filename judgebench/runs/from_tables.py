@@ -188,9 +188,10 @@ def study(
     ]
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     columns_notes = (f"{UNDERSTOOD}{line}." for line in layout_notes(known))
+    collected = (f"{UNDERSTOOD}{sentence}" for sentence in data.collected)
     made = replace(
         made, name=whole.name, judges=tuple(by_name),
-        notes=(*columns_notes, *in_data, *made.notes),
+        notes=(*columns_notes, *collected, *in_data, *made.notes),
         unconfirmed_question=known.unconfirmed_question, sources=data.sources,
     )  # fmt: skip
     if noticed := [*map(str, (*problems, *makers)), *made.gaps]:

@@ -34,6 +34,7 @@ from judgebench.models.batch import Batched
 from judgebench.models.contract import Backend
 from judgebench.progress import SILENT, Progress, backend_warnings_to
 from judgebench.records import Answer, canonical_json, content_hash
+from judgebench.results.part import UNDERSTOOD
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.features import learnings
@@ -431,6 +432,7 @@ def _entry_of(kind: str, judge: Judge | ControlJudge, **more: object) -> dict[st
 
 
 def _data_notes(bench: Bench) -> Iterator[str]:
+    yield from (f"{UNDERSTOOD}{sentence}" for sentence in bench.dataset.collected)
     # A study counts its repeated answers itself: it may hold fewer.
     warnings = [warning for warning in bench.dataset.warnings if warning.kind != REPEATED]
     for warning in warnings[:MOST_NOTES]:

@@ -260,7 +260,7 @@ def _p(ratings: IntArray, clusters: Clusters, groups: Camps, k: int) -> float:
     return worst
 
 
-_FEW = 30  # items in common; fewer never show a copy
+FEWEST_SHARED = 30  # items in common; fewer never show a copy
 _MANY = 300  # with whom nobody else can be compared: people who are right 99 times in 100 differ
 ALMOST_ALL, SURELY = 0.98, 0.90  # a copy is equal in so many items, and in more than so many
 LEAST_SHARED, EACH_WAY = 0.15, 0.20  # of the deviations: beyond anybody else, above and below
@@ -304,7 +304,7 @@ def find_copy(
     """
     # A copy is equal on almost all items: where it could not tell, everybody was.
     share, both = pair_agreement(ratings, int(ratings.max(initial=0)) + 1)
-    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= _FEW), 1)).tolist()
+    alike = np.argwhere(np.triu((share >= ALMOST_ALL) & (both >= FEWEST_SHARED), 1)).tolist()
     for a, b in alike:
         if a in independent and b in independent:
             continue

@@ -29,6 +29,7 @@ from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
 
 HASH = "0123456789abcdef"
+META = {"study": HASH, "per_item": 2, "calibration": 0, "looks": [], "background": ""}
 NOBODY = 65534  # a user who may write nothing, where the tests are run by root
 
 
@@ -53,7 +54,7 @@ def write_key(folder: Path, task: str, behind: object, study: str = HASH) -> Non
 
 def made(folder: Path, *screens: Screen, first: Sequence[str] = ()) -> Store:
     """A study of those screens, labelled by ann and ben; s1 is the item i1."""
-    store = Store.create(folder / "served" / "study.sqlite", {"study": HASH})
+    store = Store.create(folder / "served" / "study.sqlite", META)
     store.put(screens, dict.fromkeys(first, 1))
     store.assign({name: [one.id for one in screens] for name in ("ann", "ben")})
     behind = {

@@ -37,6 +37,7 @@ def study(tmp_path: Path) -> Path:
                fields=(field,)) for i in range(SCREENS + 1)
     ]  # fmt: skip
     meta = {"name": "labels", "task": "labels", "looks": [8, 16], "study": "x",
+            "per_item": 2, "calibration": 1, "background": "",
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     with closing(Store.create(folder / SERVED, meta)) as store:
         store.put(screens, {f"s{SCREENS}": 1})
