@@ -199,13 +199,13 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
 
 def _model(judge: JudgeVerdicts) -> str:
     """The model of a judge, its prompt and decoding, or what is said of recorded verdicts."""
-    model = what_judged(judge)
+    model, about = what_judged(judge), judge.about or {}
     settings = [
         f"{key.removeprefix('about.')} {value}"
-        for key, value in flat(judge.about)
+        for key, value in flat(about)
         if key.startswith(_HOW) and value is not None and str(value) not in model
     ]
-    if judge.about.get("judge") == RECORDED and not settings:
+    if about.get("judge") == RECORDED and not settings:
         settings = [f"prompt and decoding {UNKNOWN}"]
     return ", ".join([model, *settings])
 

@@ -177,9 +177,9 @@ def what_judged(judge: JudgeVerdicts) -> str:
     keys = ("model", "file", "revision", "engine", "version", "date")
     facts = [by_user.get(key) or backend_fact(about, key) for key in keys]
     if "backend" not in about:
-        members = listed([*(about.get("members") or about.get("of") or ())])
+        members = about.get("members") or about.get("of")
         kind = str(about.get("judge", judge.kind))
-        facts.insert(0, f"{kind} of {members}" if members else kind)
+        facts.insert(0, f"{kind} of {listed([*members])}" if members else kind)
     return ", ".join(str(fact) for fact in facts if fact)
 
 

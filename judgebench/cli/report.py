@@ -143,9 +143,7 @@ def align(
     import judgebench as jb
 
     study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
-    found: Mapping[str, Shown] = jb.analyse(
-        study, rule, every=every, show_progress=_takes_long(study, output)
-    )
+    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     show(_with_choice(found, columns, by), study.name, output, tables=True)
 
 
@@ -177,10 +175,8 @@ def report(
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
     assert folder
-    found: Mapping[str, Shown] = jb.analyse(
-        study, rule, every=every, show_progress=_takes_long(study, output)
-    )
-    found = _with_choice(found, columns, by)
+    measured = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    found = _with_choice(measured, columns, by)
     if checklist:
         found = with_checklist(found, checklist, study, folder)
     _report(study, found, folder, output, figures)
