@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, Cell, Table
+from judgebench.results.tables import DASH, Cell, Table, p_cell
 
 Content = Cell | Estimate | str | int | None
 Contents = Sequence[Content]
 Keys = Mapping[str, str]
 Line = tuple[Contents, Keys]  # what a line begins with, and the keys of its numbers
+P_VALUES = ("p", "p_holm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,29 @@ class Layout:
             ((*begin, *(n.get(h, self.absent) for h in columns)) for begin, n in lines.items()),
         )
 
+    def by_keys(
+        self,
+        rows: Iterable[Row],
+        down: Sequence[str],
+        across: str = "statistic",
+        names: Mapping[str, Mapping[str, str]] = {},
+        cell: Callable[[Row], Content] | None = None,
+    ) -> Table:
+        """A line for all rows with the same values of the keys `down`, and a column for each value
+        of the key `across`; `names` are shown in place of values of a key, `headings` if it is
+        `across`."""
+        shown = {across: self.headings, **names}
+
+        def name(row: Row, key: str) -> str:
+            return shown.get(key, {}).get(row[key], row[key])
+
+        return self.of(
+            rows,
+            lambda row: [name(row, key) for key in down],
+            lambda row: name(row, across),
+            cell=cell,
+        )
+
     def crossed(
         self,
         down: Iterable[Line],
@@ -91,7 +115,10 @@ class Layout:
         return self._table((), lines)
 
     def cell(self, row: Row) -> Cell:
-        """The number of a row, with a sign where its statistic has one."""
+        """The number of a row, with a sign where its statistic has one; of a p value no more than
+        three digits."""
+        if row.statistic in P_VALUES:
+            return p_cell(row.estimate)
         return Cell(estimate=row.estimate, signed=row.statistic in self.signed)
 
     def _table(self, across: tuple[str, ...], lines: Iterable[Contents]) -> Table:
