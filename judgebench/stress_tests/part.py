@@ -51,7 +51,7 @@ class TableSpec:
 
 
 def show(stress: StressResult, spec: TableSpec) -> Table:
-    """The table; judges across stand with the baselines last."""
+    """The table; baselines stand last, down and across."""
     names: Mapping[str, Mapping[str, str]] = {
         "metric": {m.id: m.title for m in stress.rubric.metrics} | {EVERY: "All metrics"},
         "recipe": {EVERY: "All recipes"},
@@ -70,7 +70,10 @@ def show(stress: StressResult, spec: TableSpec) -> Table:
     def cell(row: Row) -> Content:
         return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
 
-    return layout.by_keys(spec.rows(stress), spec.down, spec.across, names, cell)
+    rows = list(spec.rows(stress))
+    if "judge" in spec.down:
+        rows.sort(key=lambda row: stress.judges_in_order.index(row.judge))
+    return layout.by_keys(rows, spec.down, spec.across, names, cell)
 
 
 # --- violations ----------------------------------------------------------------------------------
@@ -243,7 +246,6 @@ def recipes_table(stress: StressResult) -> Table:
     ).listing(lines)  # fmt: skip
 
 
-_WORST_PROBES = 8
 _ABOUT_MISSES = (
     "Violations that at least one judge did not detect. Marked: what differs between the sound "
     "parent and the altered answer.",
@@ -267,7 +269,6 @@ def stress_part(stress: StressResult) -> Part:
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
     flips, planted, by_recipe = (show(stress, x) for x in (FLIPS, PLANTED, detected("recipe")))
-    worst = replace(flips, key="stress_worst_flips", rows=flips.rows[:_WORST_PROBES])
     scales: list[tuple[Table, Scale]] = [(flips, "bad"), (by_recipe, "good"), (planted, "bad")]
     kinds = [stress.lane(judge) for judge in stress.judges_in_order]
     figures = tuple(
@@ -275,12 +276,12 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
         for table, scale in scales
         if table.rows
     )
-    yield Block("Where each judge fails", tables=(worst,), figures=figures, on_screen=True)
+    yield Block("Where each judge fails", tables=(flips,), figures=figures, on_screen=True)
     yield Block("Planted verdicts", tuple(planted_sentences(stress)), on_screen=True)
     others = [detected("area"), FAILURES, SELF_CONSISTENCY, HALO]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
     details = _tables(stress, [told_apart("recipe"), told_apart("area"), PROBES])
-    folded = (by_recipe, *details, flips, planted, recipes_table(stress))
+    folded = (by_recipe, *details, planted, recipes_table(stress))
     yield Block("Every recipe, and what it made", tables=folded, folded=True)
     if stress.misses:
         cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
