@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Literal
@@ -19,7 +19,7 @@ from judgebench.ranking.suitability import (
     system_colours,
 )
 from judgebench.records import Estimate
-from judgebench.results.layout import Content, Layout
+from judgebench.results.layout import Content, Layout, TableSpec
 from judgebench.results.part import Block, Drawing, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import Cell, Table, p_text
@@ -46,28 +46,21 @@ _FORMS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TableSpec:
-    """The declaration of a table: the rows of an analysis with the statistics in `headings`, a
-    column each; the keys in `down`, with their headings, name a line. `remark` is a word and a key
-    whose value stands behind it in the mark of a number."""
-
-    analysis: str
-    title: str
-    headings: Mapping[str, str]
-    down: Mapping[str, str] = field(default_factory=lambda: {"task": "Task", "ranker": "Ranker"})
-    notes: tuple[str, ...] = ()
-    remark: tuple[str, str] = ("", "")
+RankingTable = TableSpec[Rankings]
 
 
-_WHOLE = TableSpec(
-    "ranking",
+def _agreements(rankings: Rankings) -> list[Row]:
+    """Every pair of rankers, those with the humans first."""
+    humans = {r.ranker for r in rankings.rankings if r.kind == "humans"}
+    rows = rankings.rows.select("agreement")
+    return sorted(rows, key=lambda row: not humans & {row["ranker"], row["other"]})
+
+
+_WHOLE = RankingTable(
+    "ranking_whole",
     "Each ranker over all instances of a task",
-    {
-        "average": "Average score", "controls_below": "Control cases below all arguments",
-        "chi_square": "Friedman's chi square", "p": "p",
-        "critical_difference": "Critical difference",
-    },
+    lambda rankings: rankings.rows.select("ranking"),
+    ("task", "ranker"),
     notes=(
         "Average score, of real arguments. Scores of evaluators, judges and humans are of "
         "different kinds: compare them within one kind only. A high average says that the "
@@ -76,90 +69,99 @@ _WHOLE = TableSpec(
         "difference: of two average ranks, by Nemenyi's test. Both hold the trainings that there "
         "were.",
     ),
-)  # fmt: skip
-_AGREEMENT = TableSpec(
-    "agreement",
-    "How far rankers agree",
-    {
-        "tau_b": "Kendall's tau-b", "spearman": "Spearman's rho",
-        "tau_b_of_averages": "tau-b of the average ranks", "top_1": "Same best system",
+    headings={
+        "average": "Average score", "controls_below": "Control cases below all arguments",
+        "chi_square": "Friedman's chi square", "p": "p",
+        "critical_difference": "Critical difference",
     },
-    {"task": "Task", "ranker": "Ranker", "other": "Other ranker"},
-    (
+)  # fmt: skip
+_AGREEMENT = RankingTable(
+    "ranking_agreement",
+    "How far rankers agree",
+    _agreements,
+    ("task", "ranker", "other"),
+    notes=(
         "tau-b and rho of the ranks within an instance, means over the instances and systems that "
         f"both rank. Same best system: share of the instances. {_HOLDS}",
     ),
-    ("over", "over"),
+    headings={
+        "tau_b": "Kendall's tau-b", "spearman": "Spearman's rho",
+        "tau_b_of_averages": "tau-b of the average ranks", "top_1": "Same best system",
+    },
+    stubs={"other": "Other ranker"},
 )  # fmt: skip
-_LENGTH = TableSpec(
-    "length_bias",
+_LENGTH = RankingTable(
+    "ranking_length_bias",
     "Length bias: do longer arguments rank higher?",
-    {"rho": "Words and rank, rho", "longest_first": "Longest is the best"},
+    lambda rankings: rankings.rows.select("length_bias"),
+    ("task", "ranker"),
     notes=(
         "Spearman's rho within instances, over real arguments: above 0, longer arguments rank "
         f"higher. {_HOLDS}",
     ),
+    headings={"rho": "Words and rank, rho", "longest_first": "Longest is the best"},
 )
-_SELF_PREFERENCE = TableSpec(
-    "self_preference",
+_SELF_PREFERENCE = RankingTable(
+    "ranking_self_preference",
     "Self-preference: does a ranker favour the generator that it is related to?",
-    {"places": "Places higher"},
-    {"task": "Task", "ranker": "Ranker", "system": "Generator", "akin": "Relation"},
-    (f"How many places higher than the other rankers of the task rank it, on average. {_HOLDS}",),
-    ("beside", "other"),
+    lambda rankings: rankings.rows.select("self_preference"),
+    ("task", "ranker", "system", "akin"),
+    notes=(
+        f"How many places higher than the other rankers of the task rank it, on average. {_HOLDS}",
+    ),
+    headings={"places": "Places higher"},
+    stubs={"system": "Generator", "akin": "Relation"},
 )
-_TRAINING = TableSpec(
-    "trained",
+_TRAINING = RankingTable(
+    "ranking_trained",
     "Training of the evaluators",
-    {
+    lambda rankings: rankings.rows.select("trained"),
+    ("task", "ranker", "other"),
+    notes=(
+        "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among them "
+        "that lost some of the argument.",
+    ),
+    headings={
         "train": "Training instances", "development": "Development instances",
         "epochs": "Epochs", "best_epoch": "Best epoch", "development_score": "Development score",
         "seconds": "Seconds", "cut": "Inputs cut", "cut_arguments": "Arguments cut",
     },
-    {"task": "Task", "ranker": "Evaluator", "other": "Encoder"},
-    (
-        "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among them "
-        "that lost some of the argument.",
-    ),
+    stubs={"ranker": "Evaluator", "other": "Encoder"},
 )  # fmt: skip
-_WRITING = TableSpec(
-    "argument",
+_WRITING = RankingTable(
+    "ranking_argument",
     "The systems and what they wrote",
-    {"mean_words": "Mean words", "verbatim": "Verbatim", "cut": "Test inputs cut"},
-    {"task": "Task", "system": "System"},
-    (
+    lambda rankings: rankings.rows.select("argument"),
+    ("task", "system"),
+    notes=(
         "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
         "longer than the encoder takes.",
     ),
+    headings={"mean_words": "Mean words", "verbatim": "Verbatim", "cut": "Test inputs cut"},
 )
+_REMARKS = {"agreement": "over {over}", "self_preference": "beside {other}"}
 _SCORES = (
     "Higher is better. Evaluators: {}; judges: mean score, from 0 to 1; humans: minus the mean "
     "rank. Best of each row in bold."
 )
 
 
-def show(rankings: Rankings, spec: TableSpec) -> Table:
-    """The table; agreement with the humans stands first."""
+def show(rankings: Rankings, spec: RankingTable) -> Table:
+    """The table, of the statistics that have a heading."""
     titles = rankings.titles
-    humans = {r.ranker for r in rankings.rankings if r.kind == "humans"}
-    names = {"task": {task.name: task.title for task in rankings.tasks},
-             "ranker": titles, "other": titles}  # fmt: skip
-    layout = Layout(
-        f"ranking_{spec.analysis}", spec.title, tuple(spec.down.values()), spec.notes,
-        headings=spec.headings, signed=_SIGNED, absent=None,
-    )  # fmt: skip
-    word, key = spec.remark
+    tasks = {task.name: task.title for task in rankings.tasks}
+    names = {"task": tasks, "ranker": titles, "other": titles}
+    layout = replace(spec.layout, signed=_SIGNED)
 
     def cell(row: Row) -> Content:
         if row.statistic in _FORMS:
             value = row.estimate.value
             return None if value is None else format(value, _FORMS[row.statistic])
-        return replace(layout.cell(row), remark=f"{word} {row[key]}") if key else layout.cell(row)
+        remark = _REMARKS.get(row.analysis, "").format(**row.keys)
+        return replace(layout.cell(row), remark=remark) if remark else layout.cell(row)
 
-    rows = [r for r in rankings.rows.select(spec.analysis) if r.statistic in spec.headings]
-    if spec.analysis == "agreement":
-        rows.sort(key=lambda row: not humans & {row["ranker"], row["other"]})
-    return layout.by_keys(rows, tuple(spec.down), names=names, cell=cell)
+    rows = (row for row in spec.rows(rankings) if row.statistic in spec.headings)
+    return layout.by_keys(rows, spec.down, spec.across, names, cell)
 
 
 def rankings_part(rankings: Rankings) -> Part:

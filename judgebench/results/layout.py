@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table, p_cell
 
+T = TypeVar("T")  # the findings that a table is made of
 Content = Cell | Estimate | str | int | None
 Contents = Sequence[Content]
 Keys = Mapping[str, str]
@@ -126,6 +128,36 @@ class Layout:
         columns = (*self.stubs, *self.beside, *across)
         notes = tuple(filter(None, self.notes))
         return Table(self.key, self.title, columns, rows, notes, len(self.stubs))
+
+
+@dataclass(frozen=True)
+class TableSpec(Generic[T]):
+    """The declaration of a table of one analysis: `rows` are those of the findings that it shows,
+    of whose keys those in `down` name a line and `across` a column. `stubs` are the headings of
+    keys whose heading is not their name, `headings` those of the columns, in their order.
+
+    >>> from judgebench.records import Estimate
+    >>> rows = [Row("gain", "p", Estimate(0.0004, n=10), "m", "tone")]
+    >>> spec = TableSpec[list[Row]]("gains", "Gains", list, ("metric", "judge"))
+    >>> table = spec.layout.by_keys(spec.rows(rows), spec.down, names={"metric": {"tone": "Tone"}})
+    >>> table.columns, [cell.value for cell in table.rows[0]]
+    (('Metric', 'Judge', 'p'), ['Tone', 'm', '< 0.001'])
+    """
+
+    key: str
+    title: str
+    rows: Callable[[T], Iterable[Row]]
+    down: tuple[str, ...] = ("metric",)
+    across: str = "statistic"
+    notes: tuple[str, ...] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    stubs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> Layout:
+        """The table without its rows; a dash where a line has no number."""
+        stubs = tuple(self.stubs.get(key, key.capitalize()) for key in self.down)
+        return Layout(self.key, self.title, stubs, self.notes, headings=self.headings, absent=None)
 
 
 def as_cell(content: Content) -> Cell:

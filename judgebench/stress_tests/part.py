@@ -5,13 +5,13 @@ Every key begins with `stress_`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from judgebench.alignment.alignment_tables import CONSISTENCY, CONSISTENT, count_of
 from judgebench.records import Estimate
-from judgebench.results.layout import Content, Contents, Layout
+from judgebench.results.layout import Content, Contents, Layout, TableSpec
 from judgebench.results.part import Block, HeatMap, Part, Scale
 from judgebench.results.rows import Row
 from judgebench.results.tables import DASH, Cell, Table
@@ -20,10 +20,6 @@ from judgebench.stress_tests.measure import miss_card
 from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 
 Side = Literal["recipe", "area"]
-_STUBS = {
-    "recipe": "Recipe", "area": "Area", "metric": "Metric", "label": "Must reach",
-    "statistic": "Statistic", "judge": "Judge", "who": "Labels by",
-}  # fmt: skip
 _STATISTICS = {
     "detected": "Detected", "told_apart": "Told apart", "false_alarms": "False alarms",
     "worsened": "Worsened", "advantage": "Advantage", "more_needed": "More needed",
@@ -37,20 +33,10 @@ _SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans"
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
-@dataclass(frozen=True)
-class TableSpec:
-    """The declaration of a table: the rows of the results that it shows, of whose keys those in
-    `down` name a line and `across` a column."""
-
-    key: str
-    title: str
-    rows: Callable[[StressResult], Iterable[Row]]
-    down: tuple[str, ...]
-    across: str = "judge"
-    notes: tuple[str, ...] = ()
+StressTable = TableSpec[StressResult]
 
 
-def show(stress: StressResult, spec: TableSpec) -> Table:
+def show(stress: StressResult, spec: StressTable) -> Table:
     """The table; baselines stand last, down and across."""
     names: Mapping[str, Mapping[str, str]] = {
         "metric": {m.id: m.title for m in stress.rubric.metrics} | {EVERY: "All metrics"},
@@ -60,12 +46,7 @@ def show(stress: StressResult, spec: TableSpec) -> Table:
         "statistic": _STATISTICS,
         "failures": _WAYS,
     }
-    stubs = tuple(_STUBS[key] for key in spec.down)
-    headings = names[spec.across]
-    layout = Layout(
-        f"stress_{spec.key}", spec.title, stubs, spec.notes,
-        headings=headings, signed=_SIGNED, absent=NOT_MEASURED,
-    )  # fmt: skip
+    layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=NOT_MEASURED)
 
     def cell(row: Row) -> Content:
         return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
@@ -87,29 +68,32 @@ def _violations(stress: StressResult, side: Side, statistics: Iterable[str]) -> 
     return sorted(shown, key=lambda row: row[side] != EVERY)
 
 
-def detected(side: Side) -> TableSpec:
+def detected(side: Side) -> StressTable:
     """The detection rate by recipe or by area and demanded metric."""
-    return TableSpec(
-        f"detected-{side}",
+    return StressTable(
+        f"stress_detected-{side}",
         f"Violations detected, by {side}: judges beside the baselines, failures left out",
         lambda stress: _violations(stress, side, ["detected"]),
         (side, "metric", "label"),
-        notes=(
+        "judge",
+        (
             "Detected: share of violations judged at least as severe as they must be. A judge that "
             "calls everything severe detects all: read its false alarms beside it.",
         ),
+        stubs={"label": "Must reach"},
     )
 
 
-def told_apart(side: Side) -> TableSpec:
+def told_apart(side: Side) -> StressTable:
     """The other statistics of violations."""
     statistics = ("told_apart", "false_alarms", "worsened", "advantage", "more_needed")
-    return TableSpec(
-        f"told_apart-{side}",
+    return StressTable(
+        f"stress_told_apart-{side}",
         f"Violations told apart from their sound parents, by {side}, failures left out",
         lambda stress: _violations(stress, side, statistics),
         (side, "metric", "statistic"),
-        notes=(
+        "judge",
+        (
             "Told apart: share of pairs with a detection and no false alarm. False alarms: share "
             "of sound parents judged as severe as the violation. Worsened: share of violations "
             "judged more severe than their sound parent. Advantage: detection rate minus false "
@@ -126,8 +110,8 @@ def _where_missing(stress: StressResult) -> Iterator[Row]:
         yield from stress.rows.select("violations", "detected", **about)
 
 
-FAILURES = TableSpec(
-    "failures",
+FAILURES = StressTable(
+    "stress_failures",
     "Violations detected where verdicts are missing: three ways to count them",
     _where_missing,
     ("judge", "metric"),
@@ -159,18 +143,19 @@ def _flips(stress: StressResult) -> list[Row]:
     return [row for row in rows if row["recipe"] not in tricks]
 
 
-FLIPS = TableSpec(
-    "flips",
+FLIPS = StressTable(
+    "stress_flips",
     "Probes that must not move a verdict: flip rate, worst probe first",
     _flips,
     ("recipe",),
-    notes=(
+    "judge",
+    (
         "Flip rate: share of pairs in which the label of at least one metric differs; worst over "
         "the judges, baselines left out. 1 minus it is the robustness rate of Ye et al. (2024).",
     ),
 )
-PROBES = TableSpec(
-    "probes",
+PROBES = StressTable(
+    "stress_probes",
     "Every probe on every metric",
     lambda stress: [
         row for row in stress.rows.select("invariance") if row.statistic in _STATISTICS
@@ -183,14 +168,15 @@ PROBES = TableSpec(
         "by cluster; after Holm over this judge's probes on the metric.",
     ),
 )
-PLANTED = TableSpec(
-    "planted",
+PLANTED = StressTable(
+    "stress_planted",
     "Planted verdicts: how often each trick got what it asks for, worst trick first",
     lambda stress: [
         row for row in _worst_first(stress, "planted", "success") if row["recipe"] != EVERY
     ],
     ("recipe",),
-    notes=(
+    "judge",
+    (
         "Share of the items on which at least one metric was moved to the demanded label, of "
         "those where the judge had not said so before.",
     ),
@@ -200,16 +186,16 @@ PLANTED = TableSpec(
 # --- the judge itself, and what was done ---------------------------------------------------------
 
 
-SELF_CONSISTENCY = TableSpec(
-    "consistency",
+SELF_CONSISTENCY = StressTable(
+    "stress_consistency",
     "Self-consistency: the same question asked again",
     lambda stress: stress.rows.select("consistency"),
     ("judge", "metric", "recipe"),
     "statistic",
     (CONSISTENT,),
 )
-HALO = TableSpec(
-    "halo",
+HALO = StressTable(
+    "stress_halo",
     "Halo: how far the labels of different metrics go together",
     lambda stress: stress.rows.select("halo"),
     ("judge", "who"),
@@ -218,6 +204,7 @@ HALO = TableSpec(
         "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per metric: "
         "one call for each.",
     ),
+    stubs={"who": "Labels by"},
 )
 
 
@@ -288,7 +275,7 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
         yield Block("Misses", _ABOUT_MISSES, cards=cards)
 
 
-def _tables(stress: StressResult, specs: Iterable[TableSpec]) -> tuple[Table, ...]:
+def _tables(stress: StressResult, specs: Iterable[StressTable]) -> tuple[Table, ...]:
     return tuple(show(stress, spec) for spec in specs)
 
 

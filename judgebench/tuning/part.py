@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from judgebench.alignment.statistics import STATISTICS
-from judgebench.results.layout import Content, Layout
+from judgebench.results.layout import Content, Layout, TableSpec
 from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Row
 from judgebench.results.tables import Cell, Table
 from judgebench.tuning.measure import Tuned, labels_of
 from judgebench.words import counted
 
-_STUBS = {"metric": "Metric", "judge": "Judge", "as": "Taught", "statistic": "Statistic"}
 _HEADINGS = {key: declared.heading for key, declared in STATISTICS.items()}
 _MAX_FACT = 200  # characters of what was learnt in a fold
 _MAIN = ("accuracy", "balanced_accuracy")
@@ -23,96 +22,7 @@ _SHOWN = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TableSpec:
-    """The declaration of a table: rows whose keys in `down` name a line and whose key `across`
-    names a column, under one of these `headings`."""
-
-    key: str
-    title: str
-    down: tuple[str, ...]
-    across: str
-    headings: Mapping[str, str]
-    notes: tuple[str, ...] = ()
-
-
-_BY_STATISTIC = ("metric", "judge", "statistic")
-_GAINS = TableSpec(
-    "gains",
-    "What learning brought",
-    _BY_STATISTIC,
-    "side",
-    {
-        "baseline": "Baseline", "learnt": "Out of fold", "difference": "Difference",
-        "shown": "Gain", "otherwise": "Without folds",
-    },
-    (
-        "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
-        "question, or from one that says nearly the same. The baseline is the judge that it learnt "
-        "from, or else the baseline that is the strongest by that statistic; the mark names it. "
-        "That it is the strongest on these answers favours it.",
-        "A gain is shown where the interval lies above 0 and a permutation test is significant, "
-        "whether missing labels are left out or count as wrong. Holm's correction is over judges, "
-        "metrics and all controls, as the strongest is picked afterwards. Without folds: what one "
-        "would have claimed.",
-    ),
-)  # fmt: skip
-_SCORES = TableSpec(
-    "scores",
-    "Judges that learnt, out of fold, beside what they learnt from and baselines",
-    ("metric", "judge"),
-    "statistic",
-    _HEADINGS,
-)
-_OTHERWISE = TableSpec(
-    "otherwise",
-    "The same judges taught otherwise, or without the answers of a system",
-    ("metric", "judge", "as", "statistic"),
-    "side",
-    {"otherwise": "Taught so", "learnt": "The judge", "difference": "Difference"},
-)
-
-
-def tuning_part(found: Tuned) -> Part:
-    """The part."""
-    gains, scores = show(found, _GAINS, _gains(found)), found.rows.select("score")
-    others = [r for r in found.rows.select("otherwise") if r["kind"] in ("system", "other")]
-    blocks = (
-        Block("Judges that learn", tables=(gains, show(found, _SCORES, scores)), on_screen=True),
-        Block("Learning curves", tables=(_curve(found),), figures=tuple(_figures(found)),
-              on_screen=True),
-        Block("Taught otherwise", tables=(show(found, _OTHERWISE, others),), on_screen=True),
-        Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
-    )  # fmt: skip
-    screen = (Block("Judges that learn", tables=(_narrow(found),)),)
-    collapsed = tuple(found.collapsed.values())
-    title = "judges that learn"
-    return Part("tuning", title, found.rows, blocks, found.notes, screen=screen, urgent=collapsed)
-
-
-def show(found: Tuned, spec: TableSpec, rows: Iterable[Row]) -> Table:
-    """The table, by metric; baselines come last."""
-    order = [(metric, judge) for metric in found.titles for judge in found.judges_in_order]
-    names = {
-        "metric": found.titles,
-        "judge": {judge: found.shown_name(judge) for judge in found.judges},
-        "statistic": _HEADINGS,
-    }
-    stubs = tuple(_STUBS[key] for key in spec.down)
-    layout = Layout(
-        f"tuning_{spec.key}", spec.title, stubs, spec.notes, headings=spec.headings, absent=None
-    )
-    ranked = sorted(rows, key=lambda row: order.index((row.metric, row.judge)))
-    return layout.by_keys(ranked, spec.down, spec.across, names, partial(_cell, found))
-
-
-def _cell(found: Tuned, row: Row) -> Content:
-    """A number, whose mark names the baseline, or what is shown in words."""
-    if row["side"] == "shown":
-        return _SHOWN[row["shown"]]
-    which = "strongest baseline" if found.lane(row["who"]) == "control" else "baseline"
-    remark = f"{which}: {row['who']}" if row["side"] == "baseline" else ""
-    return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
+TuningTable = TableSpec[Tuned]
 
 
 def _gains(found: Tuned) -> Iterator[Row]:
@@ -124,13 +34,95 @@ def _gains(found: Tuned) -> Iterator[Row]:
     yield from found.rows.select("otherwise", kind="in-sample", side="otherwise")
 
 
+_BY_STATISTIC = ("metric", "judge", "statistic")
+_GAINS = TuningTable(
+    "tuning_gains",
+    "What learning brought",
+    _gains,
+    _BY_STATISTIC,
+    "side",
+    (
+        "Out of fold: no answer is judged by what was learnt from it, from another answer to its "
+        "question, or from one that says nearly the same. The baseline is the judge that it learnt "
+        "from, or else the baseline that is the strongest by that statistic; the mark names it. "
+        "That it is the strongest on these answers favours it.",
+        "A gain is shown where the interval lies above 0 and a permutation test is significant, "
+        "whether missing labels are left out or count as wrong. Holm's correction is over judges, "
+        "metrics and all controls, as the strongest is picked afterwards. Without folds: what one "
+        "would have claimed.",
+    ),
+    {
+        "baseline": "Baseline", "learnt": "Out of fold", "difference": "Difference",
+        "shown": "Gain", "otherwise": "Without folds",
+    },
+)  # fmt: skip
+_SCORES = TuningTable(
+    "tuning_scores",
+    "Judges that learnt, out of fold, beside what they learnt from and baselines",
+    lambda found: found.rows.select("score"),
+    ("metric", "judge"),
+    headings=_HEADINGS,
+)
+_OTHERWISE = TuningTable(
+    "tuning_otherwise",
+    "The same judges taught otherwise, or without the answers of a system",
+    lambda found: [
+        row for row in found.rows.select("otherwise") if row["kind"] in ("system", "other")
+    ],
+    ("metric", "judge", "as", "statistic"),
+    "side",
+    headings={"otherwise": "Taught so", "learnt": "The judge", "difference": "Difference"},
+    stubs={"as": "Taught"},
+)
+
+
+def tuning_part(found: Tuned) -> Part:
+    """The part."""
+    gains, scores = show(found, _GAINS), show(found, _SCORES)
+    blocks = (
+        Block("Judges that learn", tables=(gains, scores), on_screen=True),
+        Block("Learning curves", tables=(_curve(found),), figures=tuple(_figures(found)),
+              on_screen=True),
+        Block("Taught otherwise", tables=(show(found, _OTHERWISE),), on_screen=True),
+        Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
+    )  # fmt: skip
+    screen = (Block("Judges that learn", tables=(_narrow(found),)),)
+    collapsed = tuple(found.collapsed.values())
+    title = "judges that learn"
+    return Part("tuning", title, found.rows, blocks, found.notes, screen=screen, urgent=collapsed)
+
+
+def show(found: Tuned, spec: TuningTable) -> Table:
+    """The table, by metric; baselines come last."""
+    order = [(metric, judge) for metric in found.titles for judge in found.judges_in_order]
+    names = {
+        "metric": found.titles,
+        "judge": {judge: found.shown_name(judge) for judge in found.judges},
+        "statistic": _HEADINGS,
+    }
+    ranked = sorted(spec.rows(found), key=lambda row: order.index((row.metric, row.judge)))
+    return spec.layout.by_keys(ranked, spec.down, spec.across, names, partial(_cell, found))
+
+
+def _cell(found: Tuned, row: Row) -> Content:
+    """A number, whose mark names the baseline, or what is shown in words."""
+    if row["side"] == "shown":
+        return _SHOWN[row["shown"]]
+    which = "strongest baseline" if found.lane(row["who"]) == "control" else "baseline"
+    remark = f"{which}: {row['who']}" if row["side"] == "baseline" else ""
+    return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
+
+
 def _narrow(found: Tuned) -> Table:
     """As wide as a screen: no intervals, no baselines and the main statistics alone."""
-    rows = [
-        row for row in _gains(found)
-        if row.statistic in _MAIN and not found.is_control(row.judge)
-    ]  # fmt: skip
-    table = show(found, replace(_GAINS, notes=()), rows)
+
+    def rows(found: Tuned) -> list[Row]:
+        return [
+            row for row in _gains(found)
+            if row.statistic in _MAIN and not found.is_control(row.judge)
+        ]  # fmt: skip
+
+    table = show(found, replace(_GAINS, rows=rows, notes=()))
     return replace(table, rows=tuple(tuple(Cell(cell.value) for cell in row) for row in table.rows))
 
 
@@ -153,8 +145,8 @@ def _curve(found: Tuned) -> Table:
         "corrected for how many judges and metrics there are.",
     )
     title = "Scores by the number of labelled answers learnt from"
-    spec = TableSpec("curve", title, _BY_STATISTIC, "as", headings, notes)
-    return show(found, spec, rows)
+    spec = TuningTable("tuning_curve", title, lambda _: rows, _BY_STATISTIC, "as", notes, headings)
+    return show(found, spec)
 
 
 def _figures(found: Tuned) -> Iterator[Intervals]:
