@@ -110,6 +110,19 @@ def _where_missing(stress: StressResult) -> Iterator[Row]:
         yield from stress.rows.select("violations", "detected", **about)
 
 
+def _detected_on_main_metric(stress: StressResult) -> list[Row]:
+    main = main_metric(stress)
+    rows = _violations(stress, "recipe", ["detected"])
+    return [row for row in rows if main and row.metric == main.id]
+
+
+DETECTED = StressTable(
+    "stress_detected",
+    "Violations detected on the metric that most of them must worsen, failures left out",
+    _detected_on_main_metric,
+    ("recipe",),
+    "judge",
+)
 FAILURES = StressTable(
     "stress_failures",
     "Violations detected where verdicts are missing: three ways to count them",
@@ -255,8 +268,8 @@ def stress_part(stress: StressResult) -> Part:
 
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
-    flips, planted, by_recipe = (show(stress, x) for x in (FLIPS, PLANTED, detected("recipe")))
-    scales: list[tuple[Table, Scale]] = [(flips, "bad"), (by_recipe, "good"), (planted, "bad")]
+    flips, planted, detections = (show(stress, spec) for spec in (FLIPS, PLANTED, DETECTED))
+    scales: list[tuple[Table, Scale]] = [(flips, "bad"), (detections, "good"), (planted, "bad")]
     kinds = [stress.lane(judge) for judge in stress.judges_in_order]
     figures = tuple(
         HeatMap(f"{table.key}-heat", table.title, table, (*[""] * table.stubs, *kinds), scale)
@@ -267,8 +280,8 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Planted verdicts", tuple(planted_sentences(stress)), on_screen=True)
     others = [detected("area"), FAILURES, SELF_CONSISTENCY, HALO]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
-    details = _tables(stress, [told_apart("recipe"), told_apart("area"), PROBES])
-    folded = (by_recipe, *details, planted, recipes_table(stress))
+    details = [detected("recipe"), told_apart("recipe"), told_apart("area"), PROBES]
+    folded = (*_tables(stress, details), planted, recipes_table(stress))
     yield Block("Every recipe, and what it made", tables=folded, folded=True)
     if stress.misses:
         cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)

@@ -86,7 +86,7 @@ def tuning_part(found: Tuned) -> Part:
         Block("Taught otherwise", tables=(show(found, _OTHERWISE),), on_screen=True),
         Block("How the folds were made", tuple(_folds(found)), (_cells(found),), folded=True),
     )  # fmt: skip
-    screen = (Block("Judges that learn", tables=(_narrow(found),)),)
+    screen = (Block("Judges that learn", tables=(_narrow(gains),)),)
     collapsed = tuple(found.collapsed.values())
     title = "judges that learn"
     return Part("tuning", title, found.rows, blocks, found.notes, screen=screen, urgent=collapsed)
@@ -100,7 +100,11 @@ def show(found: Tuned, spec: TuningTable) -> Table:
         "judge": {judge: found.shown_name(judge) for judge in found.judges},
         "statistic": _HEADINGS,
     }
-    ranked = sorted(spec.rows(found), key=lambda row: order.index((row.metric, row.judge)))
+    statistics = [*_HEADINGS]
+    ranked = sorted(
+        spec.rows(found),
+        key=lambda row: (order.index((row.metric, row.judge)), statistics.index(row.statistic)),
+    )
     return spec.layout.by_keys(ranked, spec.down, spec.across, names, partial(_cell, found))
 
 
@@ -113,17 +117,18 @@ def _cell(found: Tuned, row: Row) -> Content:
     return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
 
 
-def _narrow(found: Tuned) -> Table:
-    """As wide as a screen: no intervals, no baselines and the main statistics alone."""
-
-    def rows(found: Tuned) -> list[Row]:
-        return [
-            row for row in _gains(found)
-            if row.statistic in _MAIN and not found.is_control(row.judge)
-        ]  # fmt: skip
-
-    table = show(found, replace(_GAINS, rows=rows, notes=()))
-    return replace(table, rows=tuple(tuple(Cell(cell.value) for cell in row) for row in table.rows))
+def _narrow(table: Table) -> Table:
+    """As wide as a screen: accuracy alone, without intervals and notes."""
+    place = table.columns.index("Statistic")
+    accuracy = _HEADINGS["accuracy"]
+    rows = tuple(
+        tuple(Cell(cell.value) for cell in (*row[:place], *row[place + 1 :]))
+        for row in table.rows
+        if row[place].text == accuracy
+    )
+    columns = tuple(heading for heading in table.columns if heading != "Statistic")
+    title = f"{table.title}: {accuracy.lower()}"
+    return replace(table, title=title, columns=columns, rows=rows, notes=(), stubs=place)
 
 
 def _curve(found: Tuned) -> Table:
