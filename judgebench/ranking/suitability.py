@@ -28,7 +28,7 @@ from judgebench.ranking.human import RANKS, HumanRanks
 from judgebench.ranking.rankers import OneRanking, RankedTask
 from judgebench.records import Estimate
 from judgebench.results.figure import SMALL, grid_ticks, ink_on, new_figure
-from judgebench.results.layout import Contents, Layout
+from judgebench.results.layout import Layout
 from judgebench.results.part import Block, Part
 from judgebench.results.rows import Results, Row
 from judgebench.results.shown import Shown
@@ -49,7 +49,6 @@ ARGUMENT_COLOURS = (
 CONTROL_COLOURS = ("#d0d4d8", "#8d949b", "#eceef0", "#5d646b")
 _WARN = "#a33b00"
 _ONE, _TIED = 0.68, 0.46  # inches of a system alone, and of each that ties
-_PANELS = ("Real arguments only", "With the control cases (dashed)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +86,21 @@ def medal(number: int) -> str:
     return _MEDALS[number - 1] if number <= len(_MEDALS) else ordinal(number)
 
 
-def medal_grid(
-    rankings: Sequence[OneRanking], task: RankedTask, *, with_controls: bool
-) -> MedalGrid:
-    """The grid of real arguments only, or with the control cases among them.
+def medal_grid(rankings: Sequence[OneRanking], task: RankedTask) -> MedalGrid:
+    """The grid of all systems, control cases among them.
 
     Systems that tie share the best of their places, and the places after it stay empty.
     """
-    rows = {r.title: _cells(r, task, with_controls) for r in rankings}
+    rows = {r.title: _cells(r, task) for r in rankings}
     width = max(map(len, rows.values()), default=0)
     return {name: [*row, *[()] * (width - len(row))] for name, row in rows.items() if row}
 
 
-def _cells(ranking: OneRanking, task: RankedTask, with_controls: bool) -> list[MedalCell]:
-    controls = task.controls
-    places = {s: p for s, p in ranking.placed.items() if with_controls or s not in controls}
-    ordered = list(places.values())
-    cells: list[MedalCell] = [()] * len(places)
-    for system, place in places.items():
-        first, is_control = ordered.index(place), system in controls
+def _cells(ranking: OneRanking, task: RankedTask) -> list[MedalCell]:
+    ordered = list(ranking.placed.values())
+    cells: list[MedalCell] = [()] * len(ordered)
+    for system, place in ranking.placed.items():
+        first, is_control = ordered.index(place), system in task.controls
         above, unclear = against_arguments(ranking, task, system) if is_control else (0, 0)
         tied = ordered.count(place) > 1
         cells[first] = (*cells[first], Placed(system, is_control, tied, above, unclear))
@@ -121,18 +116,10 @@ def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tu
     return above, len(arguments) - above - below
 
 
-def has_controls(rankings: Sequence[OneRanking], task: RankedTask) -> bool:
-    """True where some ranker of the task ranked a control case."""
-    return any(set(task.controls) & ranking.placed.keys() for ranking in rankings)
-
-
-def medals_table(
-    rankings: Sequence[OneRanking], task: RankedTask, key: str, *, with_controls: bool
-) -> Table:
+def medals_table(rankings: Sequence[OneRanking], task: RankedTask, key: str) -> Table:
     """A medal grid as a table of names; cells of control cases that mislead are coloured."""
-    grid = medal_grid(rankings, task, with_controls=with_controls)
+    grid = medal_grid(rankings, task)
     width = max(map(len, grid.values()), default=0)
-    about = "with the control cases" if with_controls else "real arguments only"
     misled = (
         "Above: how many real arguments a control case clearly ranks above, corrected for the "
         "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
@@ -140,11 +127,11 @@ def medals_table(
     )
     return Layout(
         key,
-        f"Who helps most, {task.title}: {about}",
+        f"Who helps most, {task.title}",
         ("Ranker",),
         (
             "By score, best first; tied systems share a cell, and the places after it stay empty.",
-            misled if with_controls else "",
+            misled if task.controls else "",
         ),
         tuple(medal(i) for i in range(1, width + 1)),
     ).listing((name, *map(_medal_cell, row)) for name, row in grid.items())
@@ -176,19 +163,11 @@ def system_colours(tasks: Sequence[RankedTask]) -> dict[str, str]:
 def draw_medals(
     rankings: Sequence[OneRanking], task: RankedTask, colours: Mapping[str, str]
 ) -> Any:
-    """A panel of real arguments, and one with the control cases where there are any."""
-    grids = [medal_grid(rankings, task, with_controls=False)]
-    if has_controls(rankings, task):
-        grids.append(medal_grid(rankings, task, with_controls=True))
-    grids = [grid for grid in grids if grid]
-    heights = [sum(map(_height, grid.values())) for grid in grids]
-    widest = max(len(row) for grid in grids for row in grid.values())
-    figure = new_figure(max(4.5, 2.0 + 1.3 * widest), 0.8 + 0.55 * len(grids) + sum(heights))
-    panels = figure.subplots(len(grids), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for axes, grid, title in zip(panels, grids, _PANELS, strict=False):
-        _draw_grid(axes, grid, widest, colours)
-        if len(grids) > 1:
-            axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    """A box for each system at its place; control cases are framed by dashes."""
+    grid = medal_grid(rankings, task)
+    n_places = max(map(len, grid.values()))
+    figure = new_figure(max(4.5, 2.0 + 1.3 * n_places), 1.35 + sum(map(_height, grid.values())))
+    _draw_grid(figure.subplots(), grid, colours)
     title = f"Who helps most: {task.title}"
     figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
     return figure
@@ -199,7 +178,7 @@ def _height(row: Sequence[MedalCell]) -> float:
     return max(_ONE, _TIED * max(map(len, row)))
 
 
-def _draw_grid(axes: Any, grid: MedalGrid, widest: int, colours: Mapping[str, str]) -> None:
+def _draw_grid(axes: Any, grid: MedalGrid, colours: Mapping[str, str]) -> None:
     heights = [_height(row) for row in grid.values()]
     top = [sum(heights[:i]) for i in range(len(heights) + 1)]
     for i, row in enumerate(grid.values()):
@@ -209,8 +188,8 @@ def _draw_grid(axes: Any, grid: MedalGrid, widest: int, colours: Mapping[str, st
             for k, placed in enumerate(cell):
                 ground = colours.get(placed.system, ARGUMENT_COLOURS[0])
                 _draw_system(axes, placed, ground, (column, start + k * part, part))
-    axes.set(xlim=(-0.5, widest - 0.5), ylim=(top[-1], 0))
     width = max(map(len, grid.values()))
+    axes.set(xlim=(-0.5, width - 0.5), ylim=(top[-1], 0))
     grid_ticks(axes, [ordinal(i) for i in range(1, width + 1)], [], ("Place", "Ranked by"))
     middles = [(a + b) / 2 for a, b in pairwise(top)]
     axes.set_yticks(middles, [wrapped(name, 24) for name in grid])
@@ -294,7 +273,6 @@ class Suitability(Shown):
     def part(self) -> Part:
         """A block of sentences for each task, then the tables of all."""
         rows = Results(tuple(row for task in self.tasks for row in task.rows))
-        tables = (_measures(self.tasks), _mean_ranks(rows), _labels(rows))
         verdicts = [
             Block(f"{task.task}: {headline(task)}", tuple(fitness_sentences(task)), on_screen=True)
             for task in self.tasks
@@ -303,7 +281,7 @@ class Suitability(Shown):
             key="suitability",
             title="is the task fit to rank arguments by?",
             results=rows,
-            blocks=(*verdicts, Block("What it rests on", tables=tables, on_screen=True)),
+            blocks=(*verdicts, Block("What it rests on", tables=_tables(rows), on_screen=True)),
             notes=self.notes,
             screen=(*verdicts, Block(text=self.notes)),
         )
@@ -545,44 +523,32 @@ def _on_the_interval(found: TaskFitness) -> Iterator[str]:
         )
 
 
-def _measures(tasks: Sequence[TaskFitness]) -> Table:
-    def line(task: TaskFitness) -> Contents:
-        alpha, chi_square, p = (
-            task.rows.find(x, "suitability") for x in ("alpha", "chi_square", "p")
-        )
-        return task.task, f"{task.min_alpha:.2f}", alpha, chi_square, p, p.n
+_OF_TEST = {"alpha": "alpha", "chi_square": "Friedman chi-square", "p": "p"}
+_BY_LABEL = {"alpha": "alpha", "without": "alpha without them"}
 
-    return Layout(
+
+def _tables(rows: Results) -> tuple[Table, ...]:
+    """What the verdicts rest on."""
+    measures = Layout(
         "suitability",
         "Agreement of experts and difference of systems",
         ("task",),
         ("Alpha is Krippendorff's, ordinal, over the ranks of each argument.",),
-        ("bar of alpha", "alpha", "Friedman chi-square", "p", "items tested"),
-    ).listing(map(line, tasks))
-
-
-def _mean_ranks(rows: Results) -> Table:
-    tasks = rows.values("task", "mean_rank")
-    found = [(r["task"], r.estimate.value or 0.0, r["system"]) for r in rows.select("mean_rank")]
-    ordered = sorted(found, key=lambda row: (tasks.index(row[0]), row[1]))
-    return Layout(
+        headings=_OF_TEST,
+    ).by_keys(rows.select("suitability"), ("task",))
+    mean_ranks = Layout(
         "suitability_mean_ranks",
         "Mean rank of each system, 1 the best",
-        ("task", "system"),
+        ("task",),
         ("Over the items of the test, each by the mean over its experts.",),
-        ("mean rank",),
-    ).listing((task, system, f"{mean:.2f}") for task, mean, system in ordered)
-
-
-def _labels(rows: Results) -> Table:
-    pairs = rows.pivot("label", "task", "label").items()
-    return Layout(
-        "suitability_labels",
-        "Agreement by label",
-        ("task", "label"),
-        beside=("items", "alpha", "alpha without them"),
-    ).listing(
-        (*names, alpha.n + alpha.n_missing, alpha, found["without"].estimate)
-        for names, found in pairs
-        for alpha in [found["alpha"].estimate]
+        absent=None,
+    ).by_keys(
+        rows.select("mean_rank"),
+        ("task",),
+        "system",
+        cell=lambda row: f"{row.estimate.value:.2f}",
     )
+    labels = Layout(
+        "suitability_labels", "Agreement by label", ("task", "label"), headings=_BY_LABEL
+    ).by_keys(rows.select("label"), ("task", "label"))
+    return measures, mean_ranks, labels

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from judgebench.records import Estimate
 from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, Cell, Table
+from judgebench.results.tables import DASH, Cell, Table, p_cell
 
+T = TypeVar("T")  # the findings that a table is made of
 Content = Cell | Estimate | str | int | None
 Contents = Sequence[Content]
 Keys = Mapping[str, str]
 Line = tuple[Contents, Keys]  # what a line begins with, and the keys of its numbers
+P_VALUES = ("p", "p_holm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,29 @@ class Layout:
             ((*begin, *(n.get(h, self.absent) for h in columns)) for begin, n in lines.items()),
         )
 
+    def by_keys(
+        self,
+        rows: Iterable[Row],
+        down: Sequence[str],
+        across: str = "statistic",
+        names: Mapping[str, Mapping[str, str]] = {},
+        cell: Callable[[Row], Content] | None = None,
+    ) -> Table:
+        """A line for all rows with the same values of the keys `down`, and a column for each value
+        of the key `across`; `names` are shown in place of values of a key, `headings` if it is
+        `across`."""
+        shown = {across: self.headings, **names}
+
+        def name(row: Row, key: str) -> str:
+            return shown.get(key, {}).get(row[key], row[key])
+
+        return self.of(
+            rows,
+            lambda row: [name(row, key) for key in down],
+            lambda row: name(row, across),
+            cell=cell,
+        )
+
     def crossed(
         self,
         down: Iterable[Line],
@@ -92,7 +118,10 @@ class Layout:
         return self._table((), lines)
 
     def cell(self, row: Row) -> Cell:
-        """The number of a row, with a sign where its statistic has one."""
+        """The number of a row, with a sign where its statistic has one; of a p value no more than
+        three digits."""
+        if row.statistic in P_VALUES:
+            return p_cell(row.estimate)
         return Cell(estimate=row.estimate, signed=row.statistic in self.signed)
 
     def _table(self, across: tuple[str, ...], lines: Iterable[Contents]) -> Table:
@@ -100,6 +129,36 @@ class Layout:
         columns = (*self.stubs, *self.beside, *across)
         notes = tuple(filter(None, self.notes))
         return Table(self.key, self.title, columns, rows, notes, len(self.stubs))
+
+
+@dataclass(frozen=True)
+class TableSpec(Generic[T]):
+    """The declaration of a table of one analysis: `rows` are those of the findings that it shows,
+    of whose keys those in `down` name a line and `across` a column. `stubs` are the headings of
+    keys whose heading is not their name, `headings` those of the columns, in their order.
+
+    >>> from judgebench.records import Estimate
+    >>> rows = [Row("gain", "p", Estimate(0.0004, n=10), "m", "tone")]
+    >>> spec = TableSpec[list[Row]]("gains", "Gains", list, ("metric", "judge"))
+    >>> table = spec.layout.by_keys(spec.rows(rows), spec.down, names={"metric": {"tone": "Tone"}})
+    >>> table.columns, [cell.value for cell in table.rows[0]]
+    (('Metric', 'Judge', 'p'), ['Tone', 'm', '< 0.001'])
+    """
+
+    key: str
+    title: str
+    rows: Callable[[T], Iterable[Row]]
+    down: tuple[str, ...] = ("metric",)
+    across: str = "statistic"
+    notes: tuple[str, ...] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    stubs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> Layout:
+        """The table without its rows; a dash where a line has no number."""
+        stubs = tuple(self.stubs.get(key, key.capitalize()) for key in self.down)
+        return Layout(self.key, self.title, stubs, self.notes, headings=self.headings, absent=None)
 
 
 def as_cell(content: Content) -> Cell:

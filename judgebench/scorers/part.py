@@ -1,4 +1,4 @@
-"""The tables and figures of the scorers.
+"""The presentation of scorers: tables declared as data, intervals drawn.
 
 Scorers beside humans, which of them say the same, how steady they are, and how the columns of a
 table go together.
@@ -7,19 +7,14 @@ table go together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
-from math import inf
-from typing import Any
-
-import numpy as np
 
 from judgebench.records import Estimate
-from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Drawing, Intervals, Lane, Part
+from judgebench.results.layout import Content, Layout
+from judgebench.results.part import Block, Intervals, Lane, Part
 from judgebench.results.rows import Results, Row
-from judgebench.results.tables import DASH, Cell, Table, format_number, p_text
+from judgebench.results.tables import DASH, Cell, Table, format_number, p_cell
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.measure import (
     BESIDE,
@@ -32,23 +27,16 @@ from judgebench.scorers.measure import (
     strength,
 )
 from judgebench.scorers.steady import ANALYSIS, ANSWERS, Consistency
-from judgebench.stats.association import COEFFICIENTS, Level, critical_r, shows_nothing
+from judgebench.stats.association import Level, critical_r, shows_nothing
 from judgebench.stats.jackknife import NO_WIDTH
 from judgebench.stats.redundancy import FAMILY
-from judgebench.words import counted, listed, wrapped
+from judgebench.words import counted, listed
 
 _LEVELS: Mapping[Level, str] = {
     "pooled": "Over all answers",
     "within": "Within questions: the mean over those whose answers differ",
     "system": "Over systems: mean scores and mean severities",
 }
-_COUNTS = Layout(
-    "scorers_counts", "Reasons, counted", ("Scorer", "Reason"), (), ("Answers", "Of", "Outcome")
-)
-_SIGNATURES = Layout(
-    "scorers_signatures", "Signatures",
-    ("Scorer", "Better", "Signature", "What the scores depend on"),
-)  # fmt: skip
 CEILING = "Median annotator beside the others"
 _TURNED = (
     "Scores that are better when higher are turned: a positive coefficient means that the scorer "
@@ -70,6 +58,7 @@ _PAIRS = (
     "worse, or that they are level; scores that differ little count as level, by a threshold that "
     "is best on these answers. By chance: what shuffled scores reach with such a threshold."
 )
+_CHANCE = "By chance"
 
 
 def scorers_part(found: BesideHumans) -> Part:
@@ -77,8 +66,8 @@ def scorers_part(found: BesideHumans) -> Part:
     sentences = tuple(_sentences(found))
     levels = [level for level in _LEVELS if found.rows.select("association", scope=level)]
     tables = tuple(_level(found, level) for level in levels)
-    brief = tuple(map(_brief, tables[:1]))  # none where there are no human labels
-    figures = tuple(_figures(found))
+    brief = (_brief(found),) if levels else ()  # none where there are no human labels
+    figures = tuple(_figure(found, level) for level in levels)
     same, steady = redundancy_block(found.rows), steady_blocks(found.rows, found.titles)
     blocks = (
         Block("Scorers beside humans", sentences, brief, figures[:1], on_screen=True),
@@ -89,12 +78,9 @@ def scorers_part(found: BesideHumans) -> Part:
         Block("Signatures of the scorers", tables=(_signatures(found),), folded=True),
     )
     first = Block("Scorers beside humans", (*sentences, *same.text), brief)
-    screen = (
-        first,
-        *(replace(block, tables=block.tables if not brief else ()) for block in steady),
-    )
+    repeated = (replace(block, tables=()) for block in steady) if brief else steady
     title, paper = "scorers beside humans", (*brief, *tables)
-    return Part("scorers", title, found.rows, blocks, screen=screen, paper=paper)
+    return Part("scorers", title, found.rows, blocks, screen=(first, *repeated), paper=paper)
 
 
 def _sentences(found: BesideHumans) -> Iterator[str]:
@@ -148,11 +134,13 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
 
 
 def _best_control(found: BesideHumans, metric: str, level: Level) -> str:
-    """The one that the scorers were held against."""
-    about = {"metric": metric, "scope": level}
-    names = {row["who"] for row in found.rows.select("difference", beside=BESIDE[0], **about)}
-    controls = found.held(metric, "control", level)
-    return next((_with_rho(row) for row in controls if row.judge in names), "")
+    """The baseline that the scorers are held against."""
+    keys = {"metric": metric, "scope": level}
+    compared = found.rows.select("difference", beside=BESIDE[0], **keys)
+    if not compared:
+        return ""
+    name = compared[0]["who"]
+    return _with_rho(found.rows.select("association", TESTED[level], judge=name, **keys)[0])
 
 
 def _with_rho(row: Row) -> str:
@@ -163,57 +151,76 @@ def _with_rho(row: Row) -> str:
 def _level(found: BesideHumans, level: Level) -> Table:
     """Every coefficient at one level, and one of them beside the best baseline and scorer."""
     compared = [
-        heading for beside in BESIDE
+        heading
+        for beside in BESIDE
         for heading in (f"Minus the {beside}", *(f"{test}, {beside}" for test in TESTS[level]))
-    ]  # fmt: skip
-    rows: list[tuple[Cell, ...]] = []
-    for metric, title in found.titles.items():
-        about = {"metric": metric, "scope": level}
-        for first in (
-            row for kind in ("judge", "control") for row in found.held(metric, kind, level)
-        ):
-            of = found.rows.select("association", judge=first.judge, **about)
-            of += found.rows.select("chance", judge=first.judge, **about)
-            name = f"{first.judge} (baseline)" if first["kind"] == "control" else first.judge
-            cells = [_cell(row) for row in of] + [Cell(DASH)] * (len(TITLES) + 1 - len(of))
-            rows.append((Cell(title), Cell(name), *cells, *_compared(found, first, level)))
-        if ceiling := found.rows.select("ceiling", who=MEDIAN, **about):
-            dashes = [Cell(DASH)] * (1 + len(compared))
-            rows.append((Cell(title), Cell(CEILING), *map(_cell, ceiling), *dashes))
-    columns = ("Metric", "Scorer", *TITLES.values(), "By chance", *compared)
-    said = _DIFFERENCES.format(TITLES[TESTED[level]])
-    notes = (_TURNED, _PAIRS, said, *((_THESE,) if level == "system" else ()))
-    return Table(f"scorers_{level}", _LEVELS[level], columns, tuple(rows), notes, stubs=2)
+    ]
+    differences = _DIFFERENCES.format(TITLES[TESTED[level]])
+    notes = (_TURNED, _PAIRS, differences, _THESE if level == "system" else "")
+    layout = Layout(f"scorers_{level}", _LEVELS[level], ("Metric", "Scorer"), notes, absent=None)
+    return _beside_humans(found, level, layout, [*TITLES.values(), _CHANCE, *compared])
 
 
-def _compared(found: BesideHumans, of: Row, level: Level) -> list[Cell]:
-    """The differences to the best baseline and to the best scorer, with p values."""
-    cells = []
-    for beside in BESIDE:
-        keys = {"judge": of.judge, "metric": of.metric, "scope": level, "beside": beside}
-        row = next(iter(found.rows.select("difference", **keys)), None)
-        tests = [found.rows.find("p_holm", test=test, **keys) for test in TESTS[level]]
-        best = beside == BESIDE[0] and found.beats_controls(of.judge, of.metric, level)
-        cells += [
-            Cell(estimate=row.estimate, remark=f"beside {row['who']}", signed=True, best=best)
-            if row else Cell(DASH),
-            *(Cell(p_text(p.value)) for p in tests),
-        ]  # fmt: skip
-    return cells
-
-
-def _brief(whole: Table) -> Table:
+def _brief(found: BesideHumans) -> Table:
     """Of the table over all answers, what is to be read first."""
-    difference = f"Minus the {BESIDE[0]}"
-    places = [0, 1, whole.columns.index(TITLES["spearman"]), whole.columns.index(difference)]
-    rows = tuple(tuple(row[place] for place in places) for row in whole.rows)
-    columns = tuple(whole.columns[place] for place in places)
-    notes = (_TURNED, _CONTROLS)
     title = "How scorers go with the humans' severities"
-    return Table("scorers_brief", title, columns, rows, notes, stubs=2)
+    notes = (_TURNED, _CONTROLS)
+    layout = Layout("scorers_brief", title, ("Metric", "Scorer"), notes, absent=None)
+    return _beside_humans(found, "pooled", layout, [TITLES["spearman"], f"Minus the {BESIDE[0]}"])
+
+
+def _beside_humans(
+    found: BesideHumans, level: Level, layout: Layout, columns: Iterable[str]
+) -> Table:
+    """A line for each scorer of each metric, the strongest first, then one of the baselines each
+    and the median annotator."""
+    order = [
+        (metric, judge)
+        for metric in found.titles
+        for judge in (*_ordered(found, metric, level), "")
+    ]
+    baselines = {row.judge for row in found.rows.select("association", kind="control")}
+    rows = [row for row in found.rows.select(scope=level) if _is_shown(row)]
+    rows = [row for row in rows if (row.metric, row.judge) in order]
+
+    def line(row: Row) -> tuple[str, str]:
+        name = f"{row.judge} (baseline)" if row.judge in baselines else row.judge
+        return found.titles[row.metric], name or CEILING
+
+    def cell(row: Row) -> Content:
+        best = row["beside"] == BESIDE[0] and found.beats_controls(row.judge, row.metric, level)
+        return replace(_cell(row), best=best and row.analysis == "difference")
+
+    rows.sort(key=lambda row: order.index((row.metric, row.judge)))
+    return layout.of(rows, line, _heading, columns, cell)
+
+
+def _ordered(found: BesideHumans, metric: str, level: Level) -> list[str]:
+    return [row.judge for kind in ("judge", "control") for row in found.held(metric, kind, level)]
+
+
+def _is_shown(row: Row) -> bool:
+    """True for a coefficient, a difference, a corrected p value, and the median annotator."""
+    if row.analysis == "ceiling":
+        return row["who"] == MEDIAN
+    return row.analysis in ("association", "chance", "difference") or row.statistic == "p_holm"
+
+
+def _heading(row: Row) -> str:
+    if row.analysis == "chance":
+        return _CHANCE
+    if row.analysis == "difference":
+        return f"Minus the {row['beside']}"
+    if row.analysis == "test":
+        return f"{row['test']}, {row['beside']}" if row["beside"] else "Holm p of r"
+    return TITLES[row.statistic]
 
 
 def _cell(row: Row) -> Cell:
+    if row.analysis == "test":
+        return p_cell(row.estimate)
+    if row.analysis == "difference":
+        return Cell(estimate=row.estimate, remark=f"beside {row['who']}", signed=True)
     remark = "its direction was not declared" if row["kind"] and not row["better"] else ""
     return Cell(estimate=row.estimate, remark=remark)
 
@@ -221,53 +228,58 @@ def _cell(row: Row) -> Cell:
 def _counts(found: BesideHumans) -> Table:
     """Answers without a score, and scores with a remark."""
     outcome = {"yes": "scored", "no": "no score"}
-    return _COUNTS.listing(
-        (r.judge, r["why"], int(r.estimate.value or 0), r.estimate.n, outcome[r["score"]])
-        for r in found.rows.select("count")
+    columns = ("Answers", "Of", "Outcome")
+    layout = Layout("scorers_counts", "Reasons, counted", ("Scorer", "Reason"), beside=columns)
+    return layout.listing(
+        (row.judge, row["why"], int(row.estimate.value or 0), row.estimate.n, outcome[row["score"]])
+        for row in found.rows.select("count")
     )
 
 
 def _signatures(found: BesideHumans) -> Table:
     """All that the numbers depend on."""
-    rows = []
-    for run in found.runs:
-        about = {key: value for key, value in run.about.items() if key != "judge"}
-        told = "; ".join(f"{key}: {value}" for key, value in about.items())
-        better = {"higher": "higher scores", "lower": "lower scores"}.get(run.better, DASH)
-        rows.append((run.name, better, run.judged.signature, told))
-    return _SIGNATURES.listing(rows)
+    layout = Layout(
+        "scorers_signatures", "Signatures",
+        ("Scorer", "Better", "Signature", "What the scores depend on"),
+    )  # fmt: skip
+    settings = (
+        "; ".join(f"{key}: {value}" for key, value in run.about.items() if key != "judge")
+        for run in found.runs
+    )
+    return layout.listing(
+        (run.name, run.better or DASH, run.judged.signature, text)
+        for run, text in zip(found.runs, settings, strict=True)
+    )
 
 
-def _figures(found: BesideHumans) -> Iterator[Intervals]:
-    """At each level the scorers beside the controls and the annotators; over systems also what so
-    few could show."""
-    for level, coefficient in TESTED.items():
-        lines = []
-        for metric, title in found.titles.items():
-            about = {"metric": metric, "scope": level}
-            scored = found.rows.select("association", coefficient, **about)
-            lanes = [
-                Lane(row.judge, "control" if row["kind"] == "control" else "judge", row.estimate)
-                for row in scored
-            ]
-            ceiling = found.rows.select("ceiling", coefficient, who=MEDIAN, **about)
-            lanes += [Lane(CEILING, "human", row.estimate) for row in ceiling]
-            lines += [(title, tuple(lanes))] if lanes else []
-        n = {
-            len(h.systems) for h in found.humans.values() if level == "system" and level in h.levels
-        }
-        needed = {f"needed with {k} systems": critical_r(k) or 1.0 for k in n}
-        heading = f"{_LEVELS[level]}: {TITLES[coefficient]} with the humans' severities"
-        bounds, key = {"nothing in common": 0.0, **needed}, f"scorers_{level}_{coefficient}"
-        axis, limits = TITLES[coefficient], (-1.02, 1.02)
-        if lines:
-            yield Intervals(key, heading, tuple(lines), axis, bounds, limits)
+def _figure(found: BesideHumans, level: Level) -> Intervals:
+    """The scorers beside the baselines and the median annotator."""
+    coefficient = TESTED[level]
+    rows = found.rows.select("association", coefficient, scope=level)
+    rows += found.rows.select("ceiling", coefficient, scope=level, who=MEDIAN)
+    lanes = (
+        (found.titles[row.metric],
+         Lane(row.judge, "control" if row["kind"] == "control" else "judge", row.estimate)
+         if row.judge else Lane(CEILING, "human", row.estimate))
+        for row in rows
+    )  # fmt: skip
+    heading = f"{_LEVELS[level]}: {TITLES[coefficient]} with the humans' severities"
+    bounds, limits = {"nothing in common": 0.0}, (-1.02, 1.02)
+    key = f"scorers_{level}_{coefficient}"
+    return Intervals(key, heading, _lines(lanes), TITLES[coefficient], bounds, limits)
+
+
+def _lines(lanes: Iterable[tuple[str, Lane]]) -> tuple[tuple[str, tuple[Lane, ...]], ...]:
+    """The lanes by the name of their line."""
+    by_line: dict[str, list[Lane]] = {}
+    for name, lane in lanes:
+        by_line.setdefault(name, []).append(lane)
+    return tuple((name, tuple(of_line)) for name, of_line in by_line.items())
 
 
 ALIKE = 0.1
 """Of scorers whose coefficients beside humans are this near each other, one is enough."""
 _ALIKE_AT = {"pooled": "over all items", "within": "within groups", "system": "over systems"}
-_NUMBERED = 20  # in a larger matrix no number can be read
 
 
 def _reach(estimate: Estimate) -> float:
@@ -278,27 +290,23 @@ def _reach(estimate: Estimate) -> float:
 
 
 def redundancy_block(rows: Results) -> Block:
-    """Sentences, the matrix with its figure, and the families."""
+    """Sentences, the matrix, and the families."""
     names = rows.values("judge", "redundancy")
     if len(names) < 2:
         return Block()
-    (statistic,) = rows.values("statistic", "redundancy")
-    title = f"{TITLES[statistic]} of each two scorers"
-    table = Layout("redundancy", title, ("Scorer",)).crossed(
-        [((name,), {"judge": name}) for name in names],
-        [(name, {"who": name}) for name in names],
-        lambda of: None if of["judge"] == of["who"] else rows.find(statistic, "redundancy", **of),
+    pairs = rows.select("redundancy")
+    title = f"{TITLES[pairs[0].statistic]} of each two scorers"
+    matrix = Layout("redundancy", title, ("Scorer",), absent=None).of(
+        pairs, lambda row: (row.judge,), lambda row: row["who"], names
     )
     notes = (
         f"Scorers of a family have an |r| of {FAMILY} or more, on average, here; do not rely on it "
         f"where the interval of this mean goes below {FAMILY}.",
     )
-    declared = Layout("families", "Families of scorers", ("Scorers",), notes, ("Mean |r|",))
-    shown = declared.listing((_listed(row), row.estimate) for row in rows.select("family"))
-    drawing = Drawing("redundancy", title, partial(draw_redundancy, rows, title))
-    return Block(
-        "Which scorers say the same?", tuple(_families_in_words(rows)), (shown, table), (drawing,)
-    )
+    layout = Layout("families", "Families of scorers", ("Scorers",), notes, ("Mean |r|",))
+    families = layout.listing((_listed(row), row.estimate) for row in rows.select("family"))
+    sentences = tuple(_families_in_words(rows))
+    return Block("Which scorers say the same?", sentences, (families, matrix))
 
 
 def _listed(family: Row) -> str:
@@ -339,38 +347,6 @@ def _enough(rows: Results, members: str) -> str:
     return f", but one does not stand for the others: less than {ALIKE} is not shown ({said})"
 
 
-def draw_redundancy(rows: Results, title: str) -> Any:
-    """The matrix, like beside like, with a frame around each family."""
-    from matplotlib.patches import Rectangle
-
-    from judgebench.results.figure import grid_ticks, ink_on, new_figure
-
-    found = {(row.judge, row["who"]): row.estimate.value for row in rows.select("redundancy")}
-    names = rows.values("judge", "redundancy")
-    n = len(names)
-    given = [[1.0 if a == b else found[a, b] for b in names] for a in names]
-    values = np.array(given, dtype=np.float64)  # None is NaN
-    figure = new_figure(3.2 + 0.4 * n, 2.4 + 0.34 * n)
-    axes = figure.subplots()
-    image = axes.imshow(values, cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
-    axes.set_facecolor("#eeeeee")
-    grounds = image.to_rgba(np.ma.masked_invalid(values))
-    for i, j in np.ndindex(values.shape) if n <= _NUMBERED else ():
-        text = DASH if np.isnan(values[i, j]) else f"{values[i, j]:.2f}"
-        axes.text(j, i, text, ha="center", va="center", fontsize=8.4, color=ink_on(grounds[i, j]))
-    for row in rows.select("family"):
-        members = [names.index(name) for name in names if name in row["members"].split(BETWEEN)]
-        corner, size = (min(members) - 0.5, min(members) - 0.5), max(members) - min(members) + 1
-        axes.add_patch(Rectangle(corner, size, size, fill=False, edgecolor="black", linewidth=1.8))
-    grid_ticks(axes, names, names, ("", ""))
-    axes.set_xticks(range(n), names, rotation=90)
-    figure.colorbar(image, ax=axes, fraction=0.03, shrink=0.8, pad=0.02, label="Correlation")
-    axes.set_title(
-        wrapped(f"{title}; families are framed", max(30, 6 * n)), loc="left", fontsize=10
-    )
-    return figure
-
-
 _STEADY_HEADINGS = {
     "within_sd": "SD within", "between_sd": "SD between", "icc": "ICC",
     "runs": "Runs for reliability 0.9", "runs_for_answer": "Runs for an answer",
@@ -406,69 +382,56 @@ def steady_blocks(rows: Results, titles: Mapping[str, str]) -> tuple[Block, ...]
 
 
 def _block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
-    numbers: dict[str, dict[str, Estimate]] = {}
-    for row in (row for row in rows.select(ANALYSIS, runs=runs) if row.judge):
-        name = row.judge + (f": {titles.get(row.metric, row.metric)}" if row.metric else "")
-        numbers.setdefault(name, {})[row.statistic] = row.estimate
-    columns = [key for key in _STEADY_HEADINGS if any(key in by for by in numbers.values())]
-    cells = ((Cell(name), *(_runs_cell(k, by[k]) for k in columns)) for name, by in numbers.items())
+    of_scores = [row for row in rows.select(ANALYSIS, runs=runs) if row.judge]
+
+    def name(row: Row) -> str:
+        return f"{row.judge}: {titles.get(row.metric, row.metric)}" if row.metric else row.judge
+
     units, most = (int(rows.find(k, ANALYSIS, runs=runs).value or 0) for k in ("units", "most"))
-    pairs = counted(units, "pair of system and question", "pairs of system and question")
     if runs == ANSWERS:
         heading, title = "Is one answer enough?", "Several answers of a system to a question"
-        said = f"{pairs} with up to {most} answers each."
+        pairs = counted(units, "pair of system and question", "pairs of system and question")
+        sentence = f"{pairs} with up to {most} answers each."
     else:
         heading, title = f"Robust to {runs}?", f"Answers beside versions of them: {runs}"
-        said = f"{counted(units, 'answer')} with up to {counted(most - 1, 'version')} each."
-    headings = ("Score", *(_STEADY_HEADINGS[key] for key in columns))
-    notes = (*_STEADY_NOTES, *([_WANTED] if "runs_for_answer" in columns else ()))
-    table = Table(f"steady_{runs}", title, headings, tuple(cells), notes)
-    lines = tuple((name, (Lane("ICC", "judge", by["icc"]),)) for name, by in numbers.items())
+        versions = counted(most - 1, "version")
+        sentence = f"{counted(units, 'answer')} with up to {versions} each."
+    are_wanted = any(row.statistic == "runs_for_answer" for row in of_scores)
+    notes = (*_STEADY_NOTES, _WANTED if are_wanted else "")
+    table = Layout(f"steady_{runs}", title, ("Score",), notes, headings=_STEADY_HEADINGS).of(
+        of_scores, lambda row: (name(row),), cell=_runs_cell
+    )
+    icc = [row for row in of_scores if row.statistic == "icc"]
+    lines = _lines((name(row), Lane("ICC", "judge", row.estimate)) for row in icc)
     axis = "ICC: share of the variance that lies between answers"
     figure = Intervals(f"steady_{runs}", heading, lines, axis, down="Score")
-    return Block(heading, (said, *_conclusions(numbers)), (table,), (figure,), on_screen=True)
+    conclusions = _conclusions([(name(row), row) for row in of_scores])
+    return Block(heading, (sentence, *conclusions), (table,), (figure,), on_screen=True)
 
 
-def _runs_cell(key: str, estimate: Estimate) -> Cell:
+def _runs_cell(row: Row) -> Cell:
     """Numbers of runs are whole."""
-    if not key.startswith("runs") or estimate.value is None:
-        return Cell(estimate=estimate)
-    return Cell(format(estimate, ",.0f"), remark=estimate.reason)
+    e = row.estimate
+    if not row.statistic.startswith("runs") or e.value is None:
+        return Cell(estimate=e)
+    return Cell(format(e, ",.0f"), remark=e.reason)
 
 
-def _conclusions(numbers: Mapping[str, Mapping[str, Estimate]]) -> Iterator[str]:
-    """The conclusions for a reader, as far as the intervals bear it out, and where the two ways to
-    see noise disagree."""
-    ends = {name: {k: _ends(e) for k, e in by.items()} for name, by in numbers.items()}
-    if unsure := [name for name, by in numbers.items() if (by["flips"].value or 0) > _UNSURE]:
+def _conclusions(rows: Iterable[tuple[str, Row]]) -> Iterator[str]:
+    """The conclusions for a reader, as far as the intervals bear it out."""
+    estimates = [(name, row.statistic, row.estimate) for name, row in rows]
+    unsure = [n for n, key, e in estimates if key == "flips" and (e.value or 0) > _UNSURE]
+    constant = [n for n, key, e in estimates if key == "within_sd" and e.value == 0]
+    noisy = [n for n, key, e in estimates if key == "icc" and e.high is not None and e.high < 0.5]
+    if unsure:
         yield (
             f"Do not rank systems by one run of {listed(unsure)}: two runs put two systems in "
             f"opposite order in more than {_UNSURE:.0%} of cases."
         )
-    if constant := [name for name, by in numbers.items() if by["within_sd"].value == 0]:
+    if constant:
         yield f"{listed(constant)}: every run of an answer has the same score."
-    if noisy := [name for name, by in ends.items() if by["icc"][1] < 0.5]:
+    if noisy:
         yield f"{listed(noisy)}: more than half of the variance of scores is noise (ICC < 0.5)."
-    odd = [
-        (ends[b]["icc"][0] - ends[a]["icc"][1], a, b)
-        for a, of in numbers.items()
-        for b, to in numbers.items()
-        if (of["variance_over_range"].value or 0) < (to["variance_over_range"].value or 0)
-    ]
-    if odd and max(odd)[0] > 0:
-        _, a, b = max(odd)
-        (u, i), (v, j) = ([numbers[c][k] for k in ("variance_over_range", "icc")] for c in (a, b))
-        yield (
-            f"Divided by its range, {a} looks steadier than {b} ({u.value:.3g} against "
-            f"{v.value:.3g}); beside the differences between answers it is noisier (ICC {i} "
-            f"against {j})."
-        )
-
-
-def _ends(estimate: Estimate) -> tuple[float, float]:
-    """The interval, and what bears nothing out where there is none."""
-    low, high = estimate.low, estimate.high
-    return (-inf, inf) if low is None or high is None else (low, high)
 
 
 _COLUMNS_AT = {
@@ -490,11 +453,14 @@ def correlations_part(found: Correlations) -> Part:
     tables = [_columns_table(found, one, level) for one in against for level in levels]
     figures = tuple(_columns_figure(found, one) for one in against)
     sentences = tuple(_columns_in_words(found))
-    held = Block("How the columns go together", sentences, tuple(tables), figures, on_screen=True)
+    together = Block(
+        "How the columns go together", sentences, tuple(tables), figures, on_screen=True
+    )
     same = replace(redundancy_block(found.rows), on_screen=not against)
-    brief = replace(held, tables=tuple(map(_strongest, tables)), figures=())
+    brief = replace(together, tables=tuple(map(_strongest, tables)), figures=())
     screen = (brief, replace(same, tables=(), figures=()))
-    return Part("correlations", "how scores go together", found.rows, (held, same), screen=screen)
+    return Part("correlations", "how scores go together", found.rows, (together, same),
+                screen=screen)  # fmt: skip
 
 
 def _strongest(table: Table) -> Table:
@@ -527,41 +493,34 @@ def _columns_in_words(found: Correlations) -> Iterator[str]:
 
 def _columns_table(found: Correlations, against: str, level: str) -> Table:
     """A row for each column, the strongest first."""
-    about = {"metric": against, "scope": level}
-    pearson = found.rows.select("correlation", "pearson", **about)
-    rows = sorted(pearson, key=strength, reverse=True)
-    statistics = [c for c in COEFFICIENTS if found.rows.select("correlation", c, **about)]
-    chance = bool(found.rows.select("chance", **about))
-    tested = bool(found.rows.select("test", metric=against))
-    headings = [TITLES[s] for s in statistics] + ["By chance"] * chance + ["Holm p of r"] * tested
-    lines = []
-    for row in rows:
-        of = {"judge": row.judge, **about}
-        cells = [Cell(estimate=found.rows.find(s, "correlation", **of)) for s in statistics]
-        beside = [found.rows.find("pairwise", "chance", **of)] * chance
-        holm = found.rows.find("p_holm", "test", of="pearson", judge=row.judge, metric=against)
-        cells += [Cell(p_text(one.value)) for one in (*beside, *[holm] * tested)]
-        lines.append((Cell(row.judge), *cells))
-    title = f"Columns beside {against}, {_COLUMNS_AT[level]}"
-    notes = (_ONLY_THESE,) if level == "system" and not tested else ()
-    columns = ("Column", *headings)
-    return Table(f"correlations_{level}_{against}", title, columns, tuple(lines), notes)
+    keys = {"metric": against, "scope": level}
+    pearson = found.rows.select("correlation", "pearson", **keys)
+    order = [row.judge for row in sorted(pearson, key=strength, reverse=True)]
+    tests = found.rows.select("test", "p_holm", of="pearson", metric=against)
+    rows = [*found.rows.select("correlation", **keys), *found.rows.select("chance", **keys), *tests]
+    return Layout(
+        f"correlations_{level}_{against}",
+        f"Columns beside {against}, {_COLUMNS_AT[level]}",
+        ("Column",),
+        (_ONLY_THESE if level == "system" and not tests else "",),
+        absent=None,
+    ).of(
+        sorted(rows, key=lambda row: order.index(row.judge)),
+        lambda row: (row.judge,),
+        _heading,
+        dict.fromkeys(map(_heading, rows)),
+        _cell,
+    )
 
 
 def _columns_figure(found: Correlations, against: str) -> Intervals:
     """Pearson's r of every column, with what so many systems could show."""
     rows = found.rows.select("correlation", "pearson", metric=against)
-    by_column: dict[str, list[Row]] = {}
-    for row in rows:
-        by_column.setdefault(row.judge, []).append(row)
-    lines = tuple(
-        (column, tuple(Lane(_COLUMNS_AT[row["scope"]], "judge", row.estimate) for row in of))
-        for column, of in by_column.items()
-    )
+    lanes = ((row.judge, Lane(_COLUMNS_AT[row["scope"]], "judge", row.estimate)) for row in rows)
     bounds = {"no correlation": 0.0}
     n = max((row.estimate.n for row in rows if row["scope"] == "system"), default=0)
     if least := critical_r(n):
         bounds |= {f"needed with {n} systems": least, "the same, negative": -least}
-    title = f"Pearson's r of every column with {against}"
+    title, limits = f"Pearson's r of every column with {against}", (-1.02, 1.02)
     key = f"correlations_{against}"
-    return Intervals(key, title, lines, "Pearson's r", bounds, (-1.02, 1.02), "Column")
+    return Intervals(key, title, _lines(lanes), "Pearson's r", bounds, limits, "Column")

@@ -3,7 +3,6 @@ from dataclasses import replace
 from ranking_case import (
     PAPER,
     RANKERS,
-    SYSTEMS,
     bare_rankings,
     paper_rankings,
     planted_rankings,
@@ -58,37 +57,34 @@ def test_a_system_that_was_not_ranked_is_undefined_with_a_reason() -> None:
     assert "this ranker did not rank it" in row[4].provenance
 
 
-def test_places_ranks_and_groups_stand_system_by_system() -> None:
+def test_ranks_stand_system_by_system_with_their_groups() -> None:
     found = tables()
-    row = by_ranker(found["ranking_places-1"])["expert-trained"]
-    assert [cell.text for cell in row[1:4]] == ["1 (1–2)", "3 (2–4)", "4 (3–5)"]
     row = by_ranker(found["ranking_average_ranks-1"])["expert-trained"]
     assert row[1].value == "1.400"
     assert row[1].interval == "[1.100, 1.700]"
-    row = by_ranker(found["ranking_groups-1"])["expert-trained"]
-    assert [cell.text for cell in row[1:4]] == ["a", "b", "c"]
-    assert by_ranker(found["ranking_groups-1"])["humans"][7].text == "–"
+    assert [cell.remark for cell in row[1:4]] == ["group a", "group b", "group c"]
+    assert by_ranker(found["ranking_average_ranks-1"])["humans"][7].value == "–"
     row = by_ranker(found["ranking_neighbours-1"])["humans"]
     assert [cell.text for cell in row[1:3]] == ["gold (0.239)", "qwen-1.5b (0.637)"]
 
 
 def test_agreement_with_the_humans_comes_first() -> None:
-    table = tables()["ranking_agreement-1"]
-    pairs = [(row[0].text, row[1].text) for row in table.rows]
-    assert all(other == "humans" for _, other in pairs[:5])
-    assert not any("humans" in pair for pair in pairs[5:])
-    assert len(pairs) == 15
-    assert table.rows[1][2].value == "+0.620"
-    assert "over gold, smollm2-135m, qwen-1.5b" in table.rows[1][1].provenance
-    undefined = next(row for row in table.rows if row[0].text.startswith("constant"))
-    assert undefined[2].value == "–"
+    table = tables()["ranking_agreement"]
+    pairs = [(row[1].text, row[2].text) for row in table.rows]
+    assert all(other == "humans" for _, other in pairs[:10])
+    assert not any("humans" in pair for pair in pairs[10:])
+    assert len(pairs) == 2 * 15
+    assert table.rows[1][3].value == "+0.620"
+    assert "over gold, smollm2-135m, qwen-1.5b" in table.rows[1][3].provenance
+    undefined = next(row for row in table.rows if row[1].text.startswith("constant"))
+    assert undefined[3].value == "–"
     assert any("all ranks are tied" in text for text in footnotes(table).marks)
 
 
-def test_biases_training_and_tasks_are_told() -> None:
+def test_biases_and_training_are_told() -> None:
     found = tables()
-    assert len(found["ranking_length"].rows) == 2 * len(RANKERS)
-    assert found["ranking_length"].rows[3][2].value == "+0.310"
+    assert len(found["ranking_length_bias"].rows) == 2 * len(RANKERS)
+    assert found["ranking_length_bias"].rows[3][2].value == "+0.310"
     own = found["ranking_self_preference"].rows[0]
     assert [cell.value for cell in own[2:]] == ["qwen-1.5b", "of the family qwen", "+0.500"]
     assert "beside baseline, expert-trained" in own[4].provenance
@@ -99,13 +95,10 @@ def test_biases_training_and_tasks_are_told() -> None:
     assert [cell.text for cell in trained[0][2:]] == [
         "minilm, draw 0", "518", "111", "7", "4", "0.613", "123", "31", "5",
     ]  # fmt: skip
-    systems = found["ranking_systems"].rows
-    assert len(systems) == 2 * len(SYSTEMS)
-    assert [cell.text for cell in systems[0][1:]] == ["gold", "experts", "41.5", "–", "3"]
-    assert [cell.text for cell in systems[8][2:]] == ["model", "88.0", "42.0%", "–"]
-    assert [cell.text for cell in found["ranking_tasks"].rows[0][2:]] == [
-        "accuracy", "97", "not enough information",
-    ]  # fmt: skip
+    systems = found["ranking_argument"].rows
+    assert [cell.text for cell in systems[0][1:]] == ["gold", "41.5", "–", "3"]
+    extracts = next(row for row in systems if row[3].text == "42.0%")
+    assert [cell.text for cell in extracts[2:]] == ["88.0", "42.0%", "–"]
 
 
 def test_a_ranker_without_any_score_still_has_its_row() -> None:
@@ -120,6 +113,4 @@ def test_a_ranker_without_any_score_still_has_its_row() -> None:
     )
     found = tables(made)
     assert "ranking_medals-1" not in found
-    assert "ranking_best" not in found
     assert "all failed" in found["ranking_scores-1"].rows[0][1].provenance
-    assert found["ranking_places-1"].rows[0][1].provenance == "undefined: all failed"

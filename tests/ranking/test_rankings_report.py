@@ -92,20 +92,18 @@ def test_every_task_has_a_figure() -> None:
 def test_each_place_is_a_box_in_its_system_s_colour_with_its_name() -> None:
     figure = draw(PLANTED)
     colours = system_colours(PLANTED.tasks)
-    assert len(figure.axes) == 2
-    for axes in figure.axes:
-        boxes = [p for p in axes.patches if isinstance(p, Rectangle)]
-        assert len(boxes) == len(axes.texts)
-        for box, text in zip(boxes, axes.texts, strict=True):
-            name = text.get_text().split("\n")[0]
-            hexed = "#" + "".join(f"{round(255 * c):02x}" for c in box.get_facecolor()[:3])
-            assert hexed == colours[name]
-            dashed = box.get_linestyle() not in ("solid", "-")
-            assert dashed == (colours[name] in CONTROL_COLOURS)
-    below = figure.axes[1]
-    fooled = [t.get_text() for t in below.texts if "above" in t.get_text()]
+    (axes,) = figure.axes
+    boxes = [p for p in axes.patches if isinstance(p, Rectangle)]
+    assert len(boxes) == len(axes.texts)
+    for box, text in zip(boxes, axes.texts, strict=True):
+        name = text.get_text().split("\n")[0]
+        hexed = "#" + "".join(f"{round(255 * c):02x}" for c in box.get_facecolor()[:3])
+        assert hexed == colours[name]
+        dashed = box.get_linestyle() not in ("solid", "-")
+        assert dashed == (colours[name] in CONTROL_COLOURS)
+    fooled = [t.get_text() for t in axes.texts if "above" in t.get_text()]
     assert fooled == ["label-only\n▲ above 2"]
-    assert [t.get_text() for t in below.get_yticklabels()][:2] == ["baseline", "expert-trained"]
+    assert [t.get_text() for t in axes.get_yticklabels()][:2] == ["baseline", "expert-trained"]
 
 
 def test_the_boxes_of_a_column_do_not_overlap() -> None:

@@ -10,12 +10,14 @@ from stress_case import grouped
 from stress_report_case import (
     HOSTILE,
     JUDGES,
-    PROBES,
     changed,
     hostile_stress,
     make_miss,
     make_stress,
     without,
+)
+from stress_report_case import (
+    PROBES as PROBE_NAMES,
 )
 
 from judgebench.records import Answer, Estimate, Lookup, Part, in_words
@@ -25,14 +27,16 @@ from judgebench.results.rows import Results, Row
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.stress_tests.measure import miss_card
 from judgebench.stress_tests.part import (
-    detection_table,
-    flips_table,
+    FLIPS,
+    PLANTED,
+    PROBES,
+    detected,
     main_metric,
-    missed_table,
     planted_sentences,
-    planted_table,
     recipes_table,
+    show,
     summary_table,
+    told_apart,
 )
 from judgebench.stress_tests.probes.altered import AlteredAnswer, Change, marked, span_diff
 from judgebench.stress_tests.result import EVERY, StressResult
@@ -55,7 +59,7 @@ def tables(stress: StressResult) -> list[Table]:
 
 def test_rows_are_as_long_as_columns_and_keys_are_unique() -> None:
     shown = tables(STRESS)
-    assert len({table.key for table in shown}) == len(shown) > 15
+    assert len({table.key for table in shown}) == len(shown) > 10
     for table in shown:
         assert re.fullmatch(r"stress_[a-z_0-9-]+", table.key)
         assert all(len(row) == len(table.columns) for row in table.rows)
@@ -84,28 +88,26 @@ def test_any_part_may_be_missing(gone: str) -> None:
 
 def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
     ends = ["constant-majority (baseline)", "uniform-random (baseline)"]
-    for table in (flips_table(STRESS), planted_table(STRESS), missed_table(STRESS)):
-        assert list(table.columns[2:]) == [*REAL, *ends]
-    assert column(summary_table(STRESS), "Judge") == [*REAL, *ends]
+    for spec in (FLIPS, PLANTED, detected("recipe")):
+        table = show(STRESS, spec)
+        assert list(table.columns[table.stubs :]) == [*REAL, *ends]
+    for table in (summary_table(STRESS), show(STRESS, PROBES)):
+        assert list(dict.fromkeys(column(table, "Judge"))) == [*REAL, *ends]
 
 
-def test_the_summary_names_the_worst_probe_and_its_flip_rate() -> None:
-    table = summary_table(STRESS)
-    for name, judge in zip(column(table, "Worst probe"), REAL, strict=False):
+def test_the_summary_names_the_worst_probe_with_its_flips() -> None:
+    shown = column(summary_table(STRESS), "Worst probe")
+    for cell, judge in zip(shown, REAL, strict=False):
         mine = [i for i in grouped(STRESS, "invariance") if (i.judge, i.metric) == (judge, EVERY)]
-        worst = max(i.flipped.value or 0 for i in mine)
-        shown = next(i for i in mine if i.probe == name)
-        assert shown.flipped.value == worst > 0
-        row = next(row for row in table.rows if row[0].text == judge)
-        assert row[table.columns.index("Its flip rate")].estimate == shown.flipped
-        rates = [i.robustness.value or 0 for i in mine]
-        told = row[table.columns.index("Robustness over all probes")].text
-        assert told == f"worst {min(rates):.3f}, mean {sum(rates) / len(rates):.3f}"
-    assert column(table, "Worst probe")[-2] == "none"  # a control that no probe moved
+        worst = max(mine, key=lambda i: i.flipped.value or 0)
+        flips = round((worst.flipped.value or 0) * worst.flipped.n)
+        assert cell == f"{worst.probe}: {flips} of {worst.flipped.n}"
+        assert flips > 0
+    assert shown[-2].startswith("none: 0 of ")  # a control that no probe moved
 
 
 def test_the_summary_counts_the_trick_that_worked_most_often() -> None:
-    shown = column(summary_table(STRESS), "Planted verdicts: worst trick")
+    shown = column(summary_table(STRESS), "Worst planted verdict")
     for cell, judge, told in zip(shown, REAL, planted_sentences(STRESS), strict=False):
         mine = {
             p.trick: round((p.success.value or 0) * p.success.n)
@@ -146,7 +148,7 @@ def test_the_main_metric_is_the_one_most_violations_must_worsen() -> None:
 
 
 def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
-    table = flips_table(STRESS)
+    table = show(STRESS, FLIPS)
     worst = [
         max(
             i.flipped.value or 0
@@ -156,53 +158,29 @@ def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
         for row in table.rows
     ]
     assert worst == sorted(worst, reverse=True)
-    assert sorted(column(table, "Probe")) == sorted(PROBES)
-    assert len(flips_table(STRESS, most=8).rows) == 8
+    assert sorted(column(table, "Recipe")) == sorted(PROBE_NAMES)
     worst_probe, none = table.rows[0][0].text, Estimate(None, reason="none")
     unmoved = changed(
         STRESS, lambda row: replace(row, estimate=none) if row["recipe"] == worst_probe else row
     )
-    last = flips_table(unmoved).rows[-1]
+    last = show(unmoved, FLIPS).rows[-1]
     assert last[0].text == table.rows[0][0].text
-    assert last[2].value == DASH
+    assert last[1].value == DASH
 
 
 def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
     where = (REAL[0], "wrong-test")
     asked = changed(STRESS, lambda row: None if (row.judge, row["recipe"]) == where else row)
-    table = detection_table(asked, "detected", "recipe")
-    cell = next(row for row in table.rows if row[0].text == "wrong-test")[2]
+    table = show(asked, detected("recipe"))
+    cell = next(row for row in table.rows if row[0].text == "wrong-test")[3]
     assert cell.value == DASH
     assert "not measured" in cell.provenance
 
 
-def test_how_many_more_are_needed_is_told_where_some_are() -> None:
-    table = detection_table(STRESS, "detected", "recipe")
-    remarks = {row[0].text: row[2].remark for row in table.rows}
-    assert (remarks["All recipes"], remarks["wrong-test"]) == ("", "12 more needed")
-
-
-def test_a_recipe_without_the_main_metric_is_missed_on_its_own() -> None:
-    gone = ("wrong-drug-class", "scientific_consensus")
-    kept = changed(STRESS, lambda row: None if (row["recipe"], row.metric) == gone else row)
-    told = {row[0].text: row[1].text for row in missed_table(kept).rows}
-    assert told["wrong-drug-class"] == "Inappropriate/Incorrect Content"
-
-
-def test_misses_are_what_is_left_of_the_detections() -> None:
-    for row in missed_table(STRESS).rows:
-        for judge, cell in zip(REAL, row[2:], strict=False):
-            d = next(
-                d for d in grouped(STRESS, "violations")
-                if (d.judge, d.recipe, d.metric) == (judge, row[0].text, "scientific_consensus")
-            )  # fmt: skip
-            e, found = cell.estimate, d.detected
-            assert e is not None
-            assert None not in (e.value, e.low, e.high)
-            assert e.value == pytest.approx(1 - (found.value or 0))
-            assert (e.low, e.high) == (1 - (found.high or 0), 1 - (found.low or 0))
-            assert (e.low or 0) <= (e.value or 0) + 1e-9
-            assert (e.value or 0) <= (e.high or 0) + 1e-9
+def test_the_violations_that_are_still_needed_are_counted() -> None:
+    rows = show(STRESS, told_apart("recipe")).rows
+    needed = {row[0].text: row[3].text for row in rows if row[2].text == "More needed"}
+    assert (needed["All recipes"], needed["wrong-test"]) == ("0", "12")
 
 
 def test_no_trick_is_named_where_none_worked() -> None:
