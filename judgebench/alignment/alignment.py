@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgebench.alignment.against_truth import (
@@ -160,9 +161,8 @@ class Alignment(Shown):
         >>> table.to_frame().columns.to_list()[:3]
         ['accuracy', 'accuracy_low', 'accuracy_high']
         """
-        from judgebench.alignment.paper_tables import chosen_table
-
-        return chosen_table(self.chosen(columns), intervals)
+        table: PaperTable = _presenter("paper_tables").chosen_table(self.chosen(columns), intervals)
+        return table
 
     def by(self, column: str) -> PaperTable:
         """Each judge in each group of answers, by the values of a column that was kept with them,
@@ -173,9 +173,10 @@ class Alignment(Shown):
         >>> jb.align(jb.open_run("runs/small")).by("system").to_frame().columns.to_list()[:2]
         ['accuracy', 'accuracy_low']
         """
-        from judgebench.alignment.paper_tables import subgroup_table
-
-        return subgroup_table(self.chosen(by=column), column)
+        table: PaperTable = _presenter("paper_tables").subgroup_table(
+            self.chosen(by=column), column
+        )
+        return table
 
     def chosen(self, columns: Sequence[str] = (), by: str = "") -> Alignment:
         """The same with these `columns` of its table, in the report and the paper, and with the
@@ -204,9 +205,8 @@ class Alignment(Shown):
         """
         if not self.real_judges:
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
-        from judgebench.alignment.alignment_figures import score_plot
-
-        axes: Axes = score_plot(self.chosen([statistic]), statistic, ax, width)
+        draw = _presenter("alignment_figures").score_plot
+        axes: Axes = draw(self.chosen([statistic]), statistic, ax, width)
         return axes
 
     def records(self) -> dict[str, list[Any]]:
@@ -260,6 +260,11 @@ class Alignment(Shown):
         defined = [(name, score) for name, score in scores if score.value is not None]
         shortfall = STATISTICS[statistic].shortfall
         return min(defined, key=lambda pair: shortfall(pair[1].value or 0.0), default=None)
+
+
+def _presenter(module: str) -> Any:
+    """A module that presents alignments; it imports this one, and never the other way round."""
+    return import_module(f"judgebench.alignment.{module}")
 
 
 def align_study(study: Study, progress: Progress = SILENT) -> Alignment:
