@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 
-from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.store import SERVED, Store, open_store
 
 PEOPLE, FIELDS = 50, 8
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 def screen(name: str) -> Screen:
     fields = tuple(
-        Field(metric=f"m{n}", title=f"M{n}", question="How bad is it?", options=OPTIONS)
+        ScreenField(metric=f"m{n}", title=f"M{n}", question="How bad is it?", options=OPTIONS)
         for n in range(FIELDS)
     )
     section = Section(heading="Answer", text="Drink water and rest. " * 50)

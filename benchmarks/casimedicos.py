@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from judgebench.ranking.pages import ranking_sentences
-from judgebench.ranking.proxy.task import TaskInstance
-from judgebench.ranking.proxy.task_file import load_task
 from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import RankedTask, RankerScores, Rankings, System
-from judgebench.results.rows import Results
+from judgebench.ranking.report import ranking_sentences
+from judgebench.ranking.task import TaskInstance
+from judgebench.ranking.task_file import load_task
+from judgebench.records import Results
 from judgebench.stats.arrays import FloatArray
 
 SYSTEMS = (System("gold", "gold"), System("half-gold", "model"), System("shuffled", "model"))

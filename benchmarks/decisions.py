@@ -48,11 +48,10 @@ import yaml
 from numpy.typing import NDArray
 
 import judgebench as jb
-from judgebench.decisions.conditions import Finding, findings
+from judgebench.decisions.conditions import Finding, filters_well, findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decisions.held import why_derived
+from judgebench.decisions.guards import why_derived
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.triage import filters_well
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
 from judgebench.learning.learnt import Cell, Learner, Material, material_of
@@ -61,25 +60,27 @@ from judgebench.records import Answer, HumanLabel
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
-from judgebench.scorers.judges import Cuts, open_scorer
+from judgebench.scorers.judges import LabelThresholds, open_scorer
 from judgebench.scorers.scorer import KeptScores
-from judgebench.stats.alternative_test import alternative_annotator_test
+from judgebench.stats.agreement import accepted_shares, hits, response_sets, shares_of_others
+from judgebench.stats.annotator_bar import Bar, camps, find_copy, fit_bar
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.confusion import ACCURACY, cohen_kappa, confusion_by_cluster
-from judgebench.stats.consensus import median_label
-from judgebench.stats.copies import Bar, bar_of, camps, find_copy
-from judgebench.stats.intervals import look_levels
-from judgebench.stats.response_sets import (
-    accepted_shares,
-    hits,
-    response_sets,
-    shares_of_others,
+from judgebench.stats.classification import (
+    ACCURACY,
+    Choice,
+    cautious_choice,
+    cohen_kappa,
+    confusion_by_cluster,
+    fixed_choice,
+    why_no_choice,
 )
-from judgebench.stats.thresholds import Choice, cautious_choice, fixed_choice, why_no_choice
+from judgebench.stats.consensus import median_label
+from judgebench.stats.intervals import look_levels
+from judgebench.stats.paired_tests import alternative_annotator_test
 from judgebench.studies.answers import IndexedAnswers, indexed
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.tuning.examples import BySystem
-from judgebench.tuning.head import Head, balanced, words
+from judgebench.tuning.training import Head, balanced, words
 
 RULE = DecisionRule()
 LEVELS = 5  # of a scale; labels beyond that stand in no order, so that no distance is counted
@@ -295,7 +296,7 @@ def read(found: Draw, world: World) -> Draw:
 def side_of(found: Draw) -> tuple[HumanSide, Bar]:
     """What a judge is held against."""
     clusters = Clusters(found.clusters, int(found.clusters[-1]) + 1)
-    bar = bar_of(found.own, clusters, found.k, RULE.replace.humans.bar)
+    bar = fit_bar(found.own, clusters, found.k, RULE.replace.humans.bar)
     own = found.own[:, bar.kept]
     others = [median_label(np.delete(own, a, axis=1), "upper") for a in range(own.shape[1])]
     side = HumanSide(
@@ -771,7 +772,7 @@ def follow(world: Graded, draws: int, seed: int) -> Follows:
         column = ColumnConfig.model_validate({"scorer": "column", "name": "score", "from": "score"})
         configs = [column, *(scorer_config(name) for name in SIMPLE)]
         scorers = [open_scorer(config, list(of.answers), Path()) for config in configs]
-        learners = [Cuts(KeptScores(scorer, None), of.rubric) for scorer in scorers]
+        learners = [LabelThresholds(KeptScores(scorer, None), of.rubric) for scorer in scorers]
         for cells in (material.cells, in_sample(material)):
             with TemporaryDirectory() as home:
                 judged, *controls = (

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 import judgebench as jb
-from judgebench.alignment.differences import TESTED
+from judgebench.alignment.raters import TESTED
 from judgebench.comparison.analysis import Compared, differences
-from judgebench.results.rows import Results
+from judgebench.records import Results
 
 KEYS = (
     "accuracy", "kappa", "kappa_quadratic", "severity_error", "mae",

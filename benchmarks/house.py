@@ -68,7 +68,7 @@ def ways_of_a_verdict(root: Path, package: Path) -> Iterator[tuple[str, list[str
     import judgebench as jb
     from judgebench.progress import NoProgress
     from judgebench.runs.folder import RunFolder
-    from judgebench.runs.judging import Budget, Bundles, Stop, Work, judge_answers
+    from judgebench.runs.judging import Budget, RequestGroups, Stop, Work, judge_answers
     from judgebench.runs.run_bench import run
     from judgebench.studies.answers import indexed
 
@@ -90,7 +90,7 @@ def ways_of_a_verdict(root: Path, package: Path) -> Iterator[tuple[str, list[str
         fresh.path.mkdir()
         work = Work(fresh, NoProgress(), Budget(None), Stop())
         (asked,) = bench.judges
-        bundles = Bundles(asked, indexed(bench.dataset.answers[:1]))
+        bundles = RequestGroups(asked, indexed(bench.dataset.answers[:1]))
         yield "judged", entered(lambda: judge_answers(asked, bundles, work), package)[1]
         bench.close()
         jb.decide(jb.open_run(folder.path))  # so that what is imported first does not count

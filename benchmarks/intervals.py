@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from judgebench.stats.agreement import krippendorff_alpha_of_two
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.association import Rated, association
-from judgebench.stats.confusion import (
+from judgebench.stats.classification import (
     ACCURACY,
     BALANCED_ACCURACY,
     KENDALL_TAU_B,
@@ -36,8 +37,7 @@ from judgebench.stats.confusion import (
     of_label,
     pearson,
 )
-from judgebench.stats.interrater import krippendorff_alpha_of_two
-from judgebench.stats.jackknife import ClusterCounts, Statistic, clustered_estimate
+from judgebench.stats.intervals import ClusterCounts, Statistic, clustered_estimate
 
 SEVERITIES = (0, 1, 2)
 STATISTICS: Mapping[str, Statistic] = {

@@ -35,11 +35,12 @@ from tempfile import TemporaryDirectory
 
 from judgebench.alignment import align
 from judgebench.data.load import load_data
+from judgebench.files import shipped_folder
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
-from judgebench.models.checkpoint import fetch
+from judgebench.models.checkpoints import fetch
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Verdict
@@ -48,7 +49,6 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.open import open_folder
 from judgebench.runs.run_bench import run
-from judgebench.shipped import shipped_folder
 
 RUBRIC = "medical-safety"  # 8 metrics
 CONTEXT = 4096

@@ -26,8 +26,8 @@ from scipy.stats import t
 from judgebench.alignment import Alignment, align
 from judgebench.records import Answer, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
-from judgebench.studies.truth import TruthConfig
 
 SIZES = ((4_000, 3), (16_000, 40))  # items, annotators
 LABELS, SHARES, LABELS_EACH, LIMIT = ("a", "b", "c"), (0.6, 0.25, 0.15), 3, 1.5

@@ -17,9 +17,9 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from judgebench.models.checkpoint import ChatEncoder, fetch, load
+from judgebench.models.checkpoints import ChatEncoder, fetch, load
 from judgebench.models.contract import Message
-from judgebench.models.weighing import Text, TextReader
+from judgebench.models.token_scoring import Text, TextReader
 
 QUESTION = "What is the likely diagnosis behind kidney stones after high doses of vitamin D?"
 TARGET = "Vitamin D toxicity"

@@ -37,6 +37,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from endpoint import Endpoint, example
 
+from judgebench.files import shipped_folder
 from judgebench.judges.config import JudgeConfig, Mode
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
@@ -45,7 +46,6 @@ from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status
 from judgebench.rubric import Metric, load_rubric
-from judgebench.shipped import shipped_folder
 
 RUBRIC = load_rubric("medical-safety")
 ONE_PASS = "judgebench, one pass"

@@ -27,8 +27,8 @@ from decisions import RULE, WORLDS, Draw, World, draw, settled, side_of, study
 
 from judgebench.decisions.conditions import findings
 from judgebench.decisions.counts import StudyCounts
-from judgebench.decisions.result import Condition, Outcome
-from judgebench.decisions.run import more_data
+from judgebench.decisions.decide import plan_sample_size
+from judgebench.decisions.decision import Condition, Outcome
 
 PILOT = 20  # studies that show how often a world ends in CAN'T TELL
 OFTEN = 0.3  # of the studies
@@ -106,7 +106,7 @@ def _planned(world: World, plans: int, rng: np.random.Generator) -> Tally:
         if outcome_of(conditions) is not Outcome.CANT_TELL:
             continue
         tally.unclear += 1
-        more = more_data(counts, RULE, conditions, drawn)
+        more = plan_sample_size(counts, RULE, conditions, drawn)
         if more.items is None or more.clear is None:
             continue
         questions = math.ceil(more.items / world.a_question)

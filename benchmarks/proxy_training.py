@@ -32,9 +32,9 @@ from typing import Any
 
 from jinja2 import Template
 
-from judgebench.models.encoder import find_encoder
+from judgebench.models.checkpoints import find_encoder
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.task import (
+from judgebench.ranking.task import (
     EvaluatorConfig,
     ProxyTask,
     SampleConfig,
@@ -42,7 +42,7 @@ from judgebench.ranking.proxy.task import (
     TaskInstance,
     TrainingConfig,
 )
-from judgebench.ranking.proxy.task_file import load_task, sample_task
+from judgebench.ranking.task_file import load_task, sample_task
 
 OURS, TRAINER, BARE_TRAINER = "judgebench", "Trainer", "Trainer, no attention dropout"
 TASK = "misinformation"
@@ -78,9 +78,8 @@ def invented(n: int) -> ProxyTask:
 
 
 def ours(task: ProxyTask, config: EvaluatorConfig, seed: int, folder: Path) -> float:
-    from judgebench.ranking.proxy.evaluator import read_manifest
-    from judgebench.ranking.proxy.examples import EvaluatorPlan
-    from judgebench.ranking.proxy.training import train
+    from judgebench.ranking.evaluator import read_manifest, train
+    from judgebench.ranking.examples import EvaluatorPlan
 
     train(EvaluatorPlan(task, "expert-trained", config, seed), folder)
     manifest = read_manifest(folder)

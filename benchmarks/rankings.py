@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from judgebench.ranking.pages import ranking_sentences
 from judgebench.ranking.rank import rank
 from judgebench.ranking.rankers import RankedTask, RankerKind, RankerScores, Rankings, System, agree
-from judgebench.results.rows import Results, Row
+from judgebench.ranking.report import ranking_sentences
+from judgebench.records import Results, Row
 from judgebench.stats.arrays import FloatArray
 
 ARGUMENTS = ("gold", "m1", "m2", "m3")

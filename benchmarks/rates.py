@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from judgebench.annotation.items import chances
+from judgebench.annotation.screens import chances
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     Asked,

@@ -62,8 +62,8 @@ def tables_of(given: Recorded, folder: Path) -> Any:
 
 def settings_of(given: Recorded, read: Recorded, columns: Sequence[str]) -> Any:
     """What was named of tables with these columns, as it is said now."""
-    from judgebench.data.roles import Column
     from judgebench.data.settings import TableSettings
+    from judgebench.data.vocabulary import Column
 
     named = given["named"]
     names, replies = _columns_of(read, "annotator"), _columns_of(read, "raw")

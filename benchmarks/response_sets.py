@@ -27,7 +27,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.stats.response_sets import members, response_sets
+from judgebench.stats.agreement import members, response_sets
 
 Floats = NDArray[np.float64]
 ITEMS, JUDGES, LEAST_NOISE, MOST_NOISE, SPREAD = 100, 50, 0.02, 0.5, 0.05

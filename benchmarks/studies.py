@@ -41,7 +41,13 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 import judgebench as jb
-from judgebench.decisions.conditions import Condition, Finding, findings, of_classes, of_groups
+from judgebench.decisions.conditions import (
+    Condition,
+    Finding,
+    findings,
+    of_groups,
+    use_latent_class_gap,
+)
 from judgebench.decisions.counts import (
     AGREED,
     HumanSide,
@@ -49,8 +55,9 @@ from judgebench.decisions.counts import (
     disagreements,
     study_counts,
 )
-from judgebench.decisions.held import why_derived
-from judgebench.decisions.result import State
+from judgebench.decisions.decide import decisions
+from judgebench.decisions.decision import State
+from judgebench.decisions.guards import why_derived
 from judgebench.decisions.rule import (
     DecisionRule,
     FalseAlarmsRule,
@@ -58,12 +65,11 @@ from judgebench.decisions.rule import (
     PlanRule,
     ReplaceRule,
 )
-from judgebench.decisions.run import decisions
 from judgebench.stats.arrays import Clusters, IntArray
 from judgebench.stats.consensus import CRITICAL_ROOT, recall_gap
 from judgebench.stats.intervals import mean_difference
 from judgebench.stats.partly_labelled import Sample, unlike
-from judgebench.studies.labelled import FEWEST
+from judgebench.studies.study import FEWEST
 
 RULE = DecisionRule()
 Rng = np.random.Generator
@@ -114,7 +120,7 @@ def replaces(
 
     def condition(finding: Finding, rule: DecisionRule) -> Condition:
         measured = finding.condition(rule.level, counts.n_not_asked)
-        return of_classes(measured, gap, root, rule) if root else measured
+        return use_latent_class_gap(measured, gap, root, rule) if root else measured
 
     return [
         all(

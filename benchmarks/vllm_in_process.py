@@ -33,7 +33,7 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
-from judgebench.models.checkpoint import cache_folder
+from judgebench.models.checkpoints import cache_folder
 from judgebench.models.contract import Backend
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt

@@ -22,18 +22,17 @@ from typing import TYPE_CHECKING, Any
 from judgebench.version import VERSION
 
 if TYPE_CHECKING:
-    from judgebench.alignment.alignment import align as align
+    from judgebench.alignment.analysis import align as align
     from judgebench.annotation.draw import count_drawn as count_drawn
     from judgebench.annotation.draw import draw as draw
     from judgebench.annotation.init import annotate as annotate
     from judgebench.annotation.lead import collected as collected
     from judgebench.certificate.watch import watch as watch
-    from judgebench.checks import check as check
     from judgebench.comparison.analysis import compare as compare
     from judgebench.data.layout import Layout as Layout
     from judgebench.data.settings import Unsettled as Unsettled
+    from judgebench.decisions.decide import decide as decide
     from judgebench.decisions.rule import DecisionRule as DecisionRule
-    from judgebench.decisions.run import decide as decide
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun
     from judgebench.errors import DiskFailed as DiskFailed
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
-    from judgebench.importing import import_file as import_file
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
     from judgebench.models.contract import Backend as Backend
@@ -60,13 +58,13 @@ if TYPE_CHECKING:
     from judgebench.records import HumanLabel as HumanLabel
     from judgebench.records import Lookup as Lookup
     from judgebench.records import Part as Part
+    from judgebench.records import Results as Results
     from judgebench.records import Showing as Showing
     from judgebench.records import Status as Status
     from judgebench.records import Usage as Usage
     from judgebench.records import Verdict as Verdict
     from judgebench.reporting import analyse as analyse
     from judgebench.reporting import report as report
-    from judgebench.results.rows import Results as Results
     from judgebench.rubric import Label as Label
     from judgebench.rubric import Metric as Metric
     from judgebench.rubric import Rubric as Rubric
@@ -76,62 +74,107 @@ if TYPE_CHECKING:
     from judgebench.runs.from_tables import layout as layout
     from judgebench.runs.from_tables import study as study
     from judgebench.runs.open import open_run as open_run
+    from judgebench.scorers.consistency import consistency as consistency
     from judgebench.scorers.correlate import correlate as correlate
-    from judgebench.scorers.steady import consistency as consistency
     from judgebench.scorers.table import score as score
-    from judgebench.starter import Started as Started
-    from judgebench.starter import init as init
-    from judgebench.stress_tests.measure import stress as stress
+    from judgebench.setup_files import Started as Started
+    from judgebench.setup_files import check as check
+    from judgebench.setup_files import import_file as import_file
+    from judgebench.setup_files import init as init
+    from judgebench.stress_tests.analysis import stress as stress
+    from judgebench.studies.reference_labels import TruthConfig as TruthConfig
     from judgebench.studies.study import Study as Study
-    from judgebench.studies.truth import TruthConfig as TruthConfig
     from judgebench.tuning.export import export_judge as export_judge
     from judgebench.tuning.judges import tune as tune
 
 __version__ = VERSION
 
 _HOMES = {
-    "alignment.alignment": ("align",),
-    "annotation.draw": ("count_drawn", "draw"),
+    "alignment.analysis": ("align",),
+    "annotation.draw": (
+        "count_drawn",
+        "draw",
+    ),
     "annotation.init": ("annotate",),
     "annotation.lead": ("collected",),
     "certificate.watch": ("watch",),
-    "checks": ("check",),
+    "setup_files": (
+        "check",
+        "import_file",
+        "Started",
+        "init",
+    ),
     "comparison.analysis": ("compare",),
-    "decisions.run": ("decide",),
+    "decisions.decide": ("decide",),
     "preferences.analysis": ("prefer",),
     "ranking.rank_bench": ("rank",),
     "rates.analysis": ("estimate",),
-    "reporting": ("analyse", "report"),
-    "runs.benchmark": ("load_bench", "run"),
-    "runs.from_tables": ("layout", "study"),
+    "reporting": (
+        "analyse",
+        "report",
+    ),
+    "runs.benchmark": (
+        "load_bench",
+        "run",
+    ),
+    "runs.from_tables": (
+        "layout",
+        "study",
+    ),
     "runs.open": ("open_run",),
     "scorers.correlate": ("correlate",),
-    "scorers.steady": ("consistency",),
+    "scorers.consistency": ("consistency",),
     "scorers.table": ("score",),
-    "stress_tests.measure": ("stress",),
+    "stress_tests.analysis": ("stress",),
     "tuning.export": ("export_judge",),
     "tuning.judges": ("tune",),
     "data.layout": ("Layout",),
     "data.settings": ("Unsettled",),
-    "models.contract": ("Backend", "Message", "Reply", "Request"),
+    "models.contract": (
+        "Backend",
+        "Message",
+        "Reply",
+        "Request",
+    ),
     "decisions.rule": ("DecisionRule",),
     "errors": (
-        "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
-        "JudgesStopped", "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
+        "BudgetSpent",
+        "DamagedRun",
+        "DiskFailed",
+        "EndpointDown",
+        "JudgebenchError",
+        "JudgesStopped",
+        "MissingExtra",
+        "Problem",
+        "RunError",
+        "RunLocked",
+        "SetupError",
     ),
-    "importing": ("import_file",),
-    "starter": ("Started", "init"),
-    "judges.judge": ("Judge", "Task"),
+    "judges.judge": (
+        "Judge",
+        "Task",
+    ),
     "records": (
-        "Answer", "Estimate", "HumanLabel", "Lookup", "Part", "Showing", "Status", "Usage",
+        "Answer",
+        "Estimate",
+        "HumanLabel",
+        "Lookup",
+        "Part",
+        "Showing",
+        "Status",
+        "Usage",
         "Verdict",
+        "Results",
     ),
-    "results.rows": ("Results",),
-    "rubric": ("Label", "Metric", "Rubric"),
+    "rubric": (
+        "Label",
+        "Metric",
+        "Rubric",
+    ),
     "runs.bench": ("Bench",),
     "studies.study": ("Study",),
-    "studies.truth": ("TruthConfig",),
-}  # fmt: skip
+    "studies.reference_labels": ("TruthConfig",),
+}
 _HOME = {name: f"judgebench.{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -16,31 +16,21 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from judgebench.alignment.alignment import Alignment
-from judgebench.alignment.alignment_part import flat, what_judged
-from judgebench.alignment.caveats import (
-    BLIND,
-    headline,
-    named,
-    overlap_lines,
-    reference_labels,
-)
-from judgebench.alignment.statistics import ALPHA, STATISTICS
-from judgebench.files import disk_errors, write_atomically
+from judgebench.alignment.analysis import Alignment
+from judgebench.alignment.judge_scores import ALPHA, STATISTICS
+from judgebench.alignment.notes import BLIND, headline, named, overlap_lines, reference_labels
+from judgebench.alignment.report import flat, what_judged
+from judgebench.files import StrictModel, disk_errors, find_file, load_model, write_atomically
 from judgebench.judges.config import Name
-from judgebench.records import COLLECTED
-from judgebench.results.html import QUESTIONS
-from judgebench.results.layout import Layout
-from judgebench.results.part import UNDERSTOOD, Block, Part
-from judgebench.results.rows import Results
+from judgebench.records import COLLECTED, Results
+from judgebench.results.blocks import UNDERSTOOD, Block, ReportSection
+from judgebench.results.documents import QUESTIONS
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell
+from judgebench.results.tables import Cell, Layout
 from judgebench.rubric import Text
-from judgebench.shipped import find_file
-from judgebench.stats.copies import FEWEST_SHARED
+from judgebench.stats.annotator_bar import FEWEST_SHARED
 from judgebench.studies.study import RECORDED, JudgeVerdicts, Study
-from judgebench.words import listed
-from judgebench.yaml_file import Strict, load_model
+from judgebench.text import listed
 
 UNKNOWN = "(not known)"  # in what a study shows of a fact: then the author is asked
 TO_AUTHOR = "To the author:"
@@ -64,7 +54,7 @@ def _fact(name: str) -> str:
     return name
 
 
-class Item(Strict):
+class Item(StrictModel):
     """What a guideline wants reported, the facts that fill it, each with the question to the author
     where it is not known, what to `ask` in any case, and the author's answer to all of these."""
 
@@ -74,7 +64,7 @@ class Item(Strict):
     answer: str | None = None
 
 
-class Checklist(Strict):
+class Checklist(StrictModel):
     """The items of a published guideline, in our own words, with their source."""
 
     name: Name
@@ -144,7 +134,7 @@ def _filled(item: Item, facts: Mapping[str, list[str]]) -> Iterator[tuple[str, s
         yield rest, ""
 
 
-def checklist_part(filled: FilledChecklist) -> Part:
+def checklist_part(filled: FilledChecklist) -> ReportSection:
     """The part of a report: a table in which each item has a line for each sentence."""
     lines = (
         ("" if n else item, text, Cell(QUESTIONS.get(place.removeprefix("#q-"), place), link=place))
@@ -157,7 +147,7 @@ def checklist_part(filled: FilledChecklist) -> Part:
     )  # fmt: skip
     table = layout.listing(lines)
     block = Block("Reporting checklist", (filled.summary,), (table,), on_screen=True)
-    return Part("checklist", "reporting checklist", Results(), (block,))
+    return ReportSection("checklist", "reporting checklist", Results(), (block,))
 
 
 # --- the facts ------------------------------------------------------------------------------------

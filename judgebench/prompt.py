@@ -23,10 +23,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import StringConstraints
 
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.files import StrictModel, find_file, parse_with_lines, read_text, validate
 from judgebench.records import Answer, Part, content_hash
 from judgebench.rubric import Metric, Rubric
-from judgebench.shipped import find_file
-from judgebench.yaml_file import Strict, parse_with_lines, read_text, validate
 
 JudgeReply = Literal["json", "rationale", "brackets", "result"]
 ReplyKind = Literal[JudgeReply, "argument", "evidence", "question", "choice", "verdict"]
@@ -82,7 +81,7 @@ def fence_tag(*texts: str) -> str:
     return digest.hexdigest()[:8]
 
 
-class _Front(Strict):
+class _Front(StrictModel):
     """The front matter. A prompt is of the kind whose key it has."""
 
     reply: JudgeReply | None = None

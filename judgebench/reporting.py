@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from judgebench.alignment import Alignment
     from judgebench.certificate.watch import Watched
     from judgebench.comparison.result import Comparison
-    from judgebench.decisions.result import Decisions
+    from judgebench.decisions.decision import Decisions
     from judgebench.decisions.rule import Rule
     from judgebench.rates.analysis import Rates
-    from judgebench.results.part import Part
+    from judgebench.results.blocks import ReportSection
     from judgebench.results.shown import Shown
+    from judgebench.scorers.consistency import Consistency
     from judgebench.scorers.correlate import Correlations
-    from judgebench.scorers.steady import Consistency
 
 
 def analyse(
@@ -43,9 +43,9 @@ def analyse(
     >>> list(jb.analyse(jb.open_run("runs/small")))[:2]
     ['align', 'decide']
     """
-    from judgebench.alignment.alignment import ALIGNED, align_study
+    from judgebench.alignment.analysis import ALIGNED, align_study
     from judgebench.progress import SILENT, ProgressDisplay
-    from judgebench.results.screen import Screen
+    from judgebench.results.terminal import Screen
     from judgebench.runs.features import analyses
 
     study = opened_study(study)
@@ -100,11 +100,11 @@ def report(
     >>> jb.report(jb.open_run("runs/small"), "paper")["html"].name
     'report.html'
     """
-    from judgebench.alignment.alignment import align_study
+    from judgebench.alignment.analysis import align_study
     from judgebench.checklist import with_checklist
-    from judgebench.decisions.result import Decisions
+    from judgebench.decisions.decision import Decisions
+    from judgebench.results.documents import write_in_place
     from judgebench.results.shown import Shown
-    from judgebench.results.write import write_in_place
 
     study = study if isinstance(study, Shown) else opened_study(study)
     measured = study.study if isinstance(study, Decisions) else study
@@ -129,7 +129,7 @@ def report(
     return written
 
 
-def parts(found: Mapping[str, Shown]) -> list[Part]:
+def parts(found: Mapping[str, Shown]) -> list[ReportSection]:
     """The parts of a report, in order."""
     last = {"align": 1, "checklist": 2}
     return [found[name].part for name in sorted(found, key=lambda name: last.get(name, 0))]

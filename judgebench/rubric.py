@@ -23,10 +23,16 @@ from pydantic import (
 )
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.records import Kind, Showing, content_hash
-from judgebench.shipped import DECISION_RULE, find_file, shipped_names
-from judgebench.words import plain_id
-from judgebench.yaml_file import Strict, load_model, validate
+from judgebench.files import (
+    DECISION_RULE,
+    StrictModel,
+    find_file,
+    load_model,
+    shipped_names,
+    validate,
+)
+from judgebench.records import AnswerKind, Showing, content_hash
+from judgebench.text import plain_id
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -116,7 +122,7 @@ _IDENTIFIER = re.compile("[a-z][a-z0-9_]*")
 Identifier = Annotated[str, AfterValidator(_identifier)]
 
 
-class Label(Strict):
+class Label(StrictModel):
     """One value of a metric. `aliases` are other spellings that occur in data; `examples` are texts
     that deserve it, which annotators see, and a judge where its prompt asks for them. In a file a
     label may be its text alone."""
@@ -133,7 +139,7 @@ class Label(Strict):
         return value if isinstance(value, dict | Label) else {"text": value}
 
 
-class Metric(Strict):
+class Metric(StrictModel):
     """One question about an answer and the labels that may be given.
 
     Labels are ordered from least to most severe. An ordinal metric's severities are 0, 1, 2, … in
@@ -153,7 +159,7 @@ class Metric(Strict):
     title: Text
     question: Text
     kind: Literal["ordinal", "nominal"]
-    of: Kind = "answer"
+    of: AnswerKind = "answer"
     preference: bool = False
     several: bool = False
     order: Literal["unknown"] | None = None
@@ -392,7 +398,7 @@ class Metric(Strict):
         return "\n".join(lines)
 
 
-class Rubric(Strict):
+class Rubric(StrictModel):
     """A named, versioned list of metrics with instructions for judges and annotators.
 
     `composite` names scores that are the mean of several ordinal metrics of an answer. One with the
@@ -461,13 +467,13 @@ class Rubric(Strict):
         """The rubric as values of JSON, without what is as usual."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
-    def of_kind(self, *kinds: Kind) -> Rubric | None:
+    def of_kind(self, *kinds: AnswerKind) -> Rubric | None:
         """This rubric with its metrics of such rows alone; None where it has none."""
         ids = [metric.id for metric in self.metrics if metric.of in kinds]
         return self.only(ids) if ids else None
 
     @property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[AnswerKind]:
         """Of which rows it has metrics."""
         return frozenset(metric.of for metric in self.metrics)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.task import Split, SplitSizes, TaskInstance, versions
+from judgebench.ranking.task import Split, SplitSizes, TaskInstance, versions
 
 from .option_places import names_a_place, neutralise
 

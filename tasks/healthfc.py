@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from judgebench.data.cells import is_blank
+from judgebench.data.formats import is_blank
 from judgebench.data.tables import collect_table
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.proxy.task import SplitSizes, TaskInstance, seeded_split
+from judgebench.ranking.task import SplitSizes, TaskInstance, seeded_split
 
 FILES, SEEDED_SPLIT = ("data",), True
 LABELS = ("Supported", "Not enough information", "Refuted")  # 0, 1, 2 in the file

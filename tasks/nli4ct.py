@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from judgebench.data.tables import collect_table
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.files import open_bytes
-from judgebench.ranking.proxy.task import SPLITS, Split, SplitSizes, TaskInstance
+from judgebench.ranking.task import SPLITS, Split, SplitSizes, TaskInstance
 
 FILES, SEEDED_SPLIT = (*SPLITS, "trials"), False
 LABELS = ("Entailment", "Contradiction")

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-from judgebench.texts import sentences
+from judgebench.text import sentences
 
 _UNIT = (
     r"\s?(?:years?|months?|weeks?|days?|hours?|h|minutes?|min|seconds?|mc?g|g|kg|cm|mm|ml|mL|dl|L|"

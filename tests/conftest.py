@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from judgebench.cli.app import main
 from judgebench.errors import JudgebenchError
-from judgebench.models.checkpoint import fetch
+from judgebench.models.checkpoints import fetch
 
 # How many drawn examples a law is tried on; HYPOTHESIS_PROFILE says it.
 settings.register_profile("quick", max_examples=40, deadline=None)

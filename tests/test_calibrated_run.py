@@ -8,7 +8,7 @@ import pytest
 from aligned import align_run
 from scripted_judges import RUBRIC, ScriptedBackend, answers, labels
 
-from judgebench.alignment.alignment_part import describe
+from judgebench.alignment.report import describe
 from judgebench.judges.config import CalibrationConfig, JudgeConfig
 from judgebench.judges.control import ControlJudge, Fit
 from judgebench.judges.llm import LLMJudge

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from judgebench.checks import check, listing
 from judgebench.errors import SetupError
+from judgebench.files import shipped_folder
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
+from judgebench.setup_files import check, listing
 
 
 def test_data_files_are_read_together(tmp_path: Path) -> None:

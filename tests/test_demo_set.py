@@ -16,7 +16,7 @@ import python_api
 import yaml
 
 import judgebench as jb
-from judgebench.models.checkpoint import WEIGHTS
+from judgebench.models.checkpoints import WEIGHTS
 
 REPO = Path(__file__).resolve().parents[1]
 DEMO = REPO / "examples" / "demo"
@@ -167,7 +167,7 @@ def test_the_recorded_demo_has_four_outcomes_and_calls_no_model(
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr("judgebench.models.open_backend", refuse)
-    monkeypatch.setattr("judgebench.models.checkpoint.fetch", refuse)
+    monkeypatch.setattr("judgebench.models.checkpoints.fetch", refuse)
     monkeypatch.chdir(tmp_path)
 
     code, out, _ = call("demo", "--recorded", "--json")

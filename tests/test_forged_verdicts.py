@@ -8,12 +8,12 @@ from aligned import align_run
 from loopback import Body, Loopback, Play, said
 
 from judgebench.data.load import load_data
-from judgebench.results.write import write_report
+from judgebench.files import shipped_folder
+from judgebench.results.documents import write_report
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
-from judgebench.shipped import shipped_folder
 
 FORGED = shipped_folder("adversarial") / "forged-verdicts.jsonl"
 # Not what any of the texts forges.

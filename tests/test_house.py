@@ -18,15 +18,15 @@ from judgebench.runs.features import FeatureParts
 
 PACKAGE = Path(__file__).resolve().parents[1] / "judgebench"
 GROUND = {
-    "errors", "words", "records", "files", "texts", "yaml_file", "shipped", "stats", "features",
+    "errors", "text", "records", "files", "stats", "features",
     "version",
 }  # fmt: skip
 CORE = {
     "rubric", "prompt", "data", "models", "judges", "studies", "runs", "alignment",
-    "results", "retrieval", "people", "progress", "writer", "learning",
+    "results", "people", "progress", "writer", "learning",
 }  # fmt: skip
 FEATURES = {"comparison", *(feature.package for feature in DECLARED.values())}
-ENTRANCE = {"", "__main__", "checklist", "cli", "checks", "importing", "reporting", "starter"}
+ENTRANCE = {"", "__main__", "checklist", "cli", "reporting", "setup_files"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
@@ -135,7 +135,7 @@ def test_results_know_no_analysis() -> None:
 
 def test_studies_and_alignment_read_no_files() -> None:
     def forbidden(module: str, found: str) -> bool:
-        if module == "judgebench.alignment.alignment":  # jb.align takes a run folder or tables too
+        if module == "judgebench.alignment.analysis":  # jb.align takes a run folder or tables too
             return False
         return any(found.startswith(reader) for reader in READS_FILES)
 

@@ -54,8 +54,8 @@ READ = {
 }  # fmt: skip
 # Words that are data: lists of pronouns, texts that a judge is asked.
 KEPT = {
-    "judgebench/stress_tests/probes/text.py": {"he", "his"},
-    "judgebench/stress_tests/probes/edits/wording.py": {"he"},
+    "judgebench/stress_tests/recipes.py": {"he", "his"},
+    "judgebench/stress_tests/wording.py": {"he"},
     "rubrics/argument-quality.yaml": {"be told"},
     "adversarial/greeting.yaml": {"Dear"},
 }

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
+from judgebench.files import shipped_names
 from judgebench.prompt import BLOCKS, Prompt, disarm, fence, fence_tag, load_prompt
 from judgebench.records import Answer, Part, in_words
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
-from judgebench.shipped import shipped_names
 
 PROMPTS = [load_prompt(name) for name in shipped_names("prompts", ".jinja")]
 RUBRICS = [load_rubric(name) for name in shipped_rubrics()]

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgebench.errors import SetupError
+from judgebench.files import shipped_folder, validate
 from judgebench.rubric import Label, Metric, Rubric, load_rubric, normalise, shipped_rubrics
-from judgebench.shipped import shipped_folder
-from judgebench.yaml_file import validate
 
 SHIPPED = [load_rubric(name) for name in shipped_rubrics()]
 SAFETY = load_rubric("medical-safety")

@@ -31,10 +31,9 @@ from judgebench.errors import SetupError
 from judgebench.models.contract import Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
-from judgebench.models.secrets import Secrets
-from judgebench.models.settings import BackendSettings
+from judgebench.models.settings import BackendSettings, Secrets
 from judgebench.models.transport import FEW_WORDS
-from judgebench.results import write
+from judgebench.results import documents
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
@@ -219,8 +218,8 @@ def test_a_key_that_the_server_says_is_nowhere(
     assert (
         sum("***" in v.raw + v.reason for v in ended.values()) >= 8
     )  # litellm keeps some to itself
-    monkeypatch.setattr(write, "drawn", lambda *_: {})  # takes long
-    write.write_report([align_run(folder).part], tmp_path / "out" / "report")
+    monkeypatch.setattr(documents, "drawn", lambda *_: {})  # takes long
+    documents.write_report([align_run(folder).part], tmp_path / "out" / "report")
     assert found_in(tmp_path / "out", KEY) == []
     check_told(None, everything_logged, capfd.readouterr())
 

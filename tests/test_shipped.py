@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.shipped import find_file, shipped_folder, shipped_names
+from judgebench.files import find_file, shipped_folder, shipped_names
 
 REPO = Path(__file__).resolve().parents[1]
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.texts import passages_of
+from judgebench.text import passages_of
 
 prose = st.text(alphabet="ab. \n\t-é", max_size=200)
 

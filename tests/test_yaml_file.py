@@ -7,13 +7,7 @@ from hostile_files import yaml_bombs
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import SetupError
-from judgebench.yaml_file import (
-    load_model,
-    load_with_lines,
-    load_yaml,
-    parse_yaml,
-    validate,
-)
+from judgebench.files import load_model, load_with_lines, load_yaml, parse_yaml, validate
 
 
 class Strict(BaseModel):

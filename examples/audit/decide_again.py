@@ -31,13 +31,9 @@ import yaml
 
 import judgebench as jb
 from judgebench.records import is_slot
-from judgebench.results.markdown import escape
-from judgebench.stats.alternative_test import (
-    DuelTerms,
-    alternative_annotator_test,
-    average_advantage,
-)
-from judgebench.words import listed
+from judgebench.results.documents import escape_markdown
+from judgebench.stats.paired_tests import DuelTerms, alternative_annotator_test, average_advantage
+from judgebench.text import listed
 
 OUTCOMES = ("REPLACE", "ASSIST", "DO NOT USE", "CAN'T TELL")
 TESTED = ("passes", "guarded", "winning_rate", "advantage")
@@ -422,7 +418,7 @@ def tables_of(rows: Rows) -> dict[str, str]:
 
 def _cell(content: Any) -> str:
     if not isinstance(content, dict):
-        return "–" if content is None else escape(str(content))
+        return "–" if content is None else escape_markdown(str(content))
     if content["value"] is None:
         return "–"
     interval = (

@@ -1,6 +1,6 @@
 """Align judges with human labels: a study in, one Alignment out."""
 
-from judgebench.alignment.alignment import Alignment, align
-from judgebench.alignment.statistics import STATISTICS, FailurePolicy
+from judgebench.alignment.analysis import Alignment, align
+from judgebench.alignment.judge_scores import STATISTICS, FailurePolicy
 
 __all__ = ["STATISTICS", "Alignment", "FailurePolicy", "align"]

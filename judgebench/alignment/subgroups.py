@@ -7,19 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgebench.alignment.against_truth import paired_labels, truths
-from judgebench.alignment.differences import corrected
+from judgebench.alignment.judge_scores import paired_labels, truths
+from judgebench.alignment.raters import corrected
 from judgebench.errors import Problem, SetupError, nearest
-from judgebench.records import Estimate
-from judgebench.results.rows import Row
+from judgebench.records import Estimate, Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.intervals import exact_share
-from judgebench.stats.means import clustered_mean
-from judgebench.stats.paired import SIGNS_FLIPPED, mcnemar_clustered
-from judgebench.studies.drawn import Mask
-from judgebench.studies.labelled import MOST_GROUPS
-from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.stats.intervals import clustered_mean, exact_share
+from judgebench.stats.paired_tests import SIGNS_FLIPPED, mcnemar_clustered
+from judgebench.studies.reference_labels import Mask
+from judgebench.studies.study import MOST_GROUPS, JudgeVerdicts, Study
 
 NO_OVERLAP = "on no answer of the group can an annotator be compared with others"
 NEVER_APART = "on no question is the judge right more often than an annotator, or less often"

@@ -10,31 +10,24 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from judgebench.annotation.items import (
-    ChooseConfig,
-    Gold,
-    GoldConfig,
-    Paths,
-    chosen,
-    read_gold,
-)
+from judgebench.annotation.screens import ChooseConfig, Gold, GoldConfig, Paths, chosen, read_gold
 from judgebench.annotation.store import GOLD, LEAD, WITHOUT_RUBRIC
+from judgebench.data.conversation import PairsConfig
 from judgebench.data.load import load_data
-from judgebench.data.pairs import PairsConfig
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
 from judgebench.people.page import check_people
 from judgebench.records import ADJUDICATED, Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered, bench_file, read_config
-from judgebench.yaml_file import Strict, load_with_lines, read_text, validate
 
 Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
 _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is needed
 
 
-class AnnotateConfig(Strict):
+class AnnotateConfig(StrictModel):
     """The key `annotate` of bench.yaml, whose data and rubric are then labelled.
 
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.annotation.items import IN_QUESTION
+from judgebench.annotation.screens import IN_QUESTION
 from judgebench.data.load import read_study
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.errors import Problem, SetupError
@@ -22,12 +22,12 @@ from judgebench.records import ADJUDICATED
 from judgebench.rubric import BETWEEN, Metric
 from judgebench.runs.from_tables import Given
 from judgebench.runs.open import opened_study
+from judgebench.stats.agreement import as_sets, members
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.response_sets import as_sets, members
+from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.studies.truth import Labels
-from judgebench.words import counted
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd

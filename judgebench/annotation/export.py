@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
 
-from judgebench.annotation.build import Key, Target, read_key
+from judgebench.annotation.assignment import Key, Target, read_key
 from judgebench.annotation.screens import SPANS, Screen, spans_in
 from judgebench.annotation.store import (
     GOLD,
@@ -29,13 +29,19 @@ from judgebench.annotation.store import (
     served_file,
     work_of,
 )
-from judgebench.data.delimited import quoted, to_csv
+from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import all_or_nothing, disk_errors, to_line, write_atomically
+from judgebench.files import (
+    StrictModel,
+    all_or_nothing,
+    disk_errors,
+    load_json,
+    to_line,
+    write_atomically,
+)
 from judgebench.records import ADJUDICATED, COLLECTED
 from judgebench.rubric import Rubric
-from judgebench.words import counted
-from judgebench.yaml_file import Strict, load_json
+from judgebench.text import counted
 
 Row = dict[str, str]
 _IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
@@ -262,7 +268,7 @@ def _table(rows: Sequence[Row], key: Key) -> bytes:
 # --- the offline sheet: an annotator's page as one file, and the events that come back from it ----
 
 
-class Returned(Strict):
+class Returned(StrictModel):
     """The file that a sheet saves."""
 
     kind: Literal["judgebench annotation events"]

@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from judgebench.annotation import design
-from judgebench.annotation.build import Built, Key, asked_of, build, item_of, secret_of
+from judgebench.annotation import assignment
+from judgebench.annotation.assignment import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.items import Gold
+from judgebench.annotation.screens import Gold
 from judgebench.annotation.store import (
     ALSO_GOLD,
     KEY,
@@ -27,11 +27,11 @@ from judgebench.annotation.store import (
     link_of,
     open_store,
 )
-from judgebench.data.cells import mark_forbidden
+from judgebench.data.formats import mark_forbidden
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.records import content_hash
-from judgebench.words import counted
+from judgebench.text import counted
 
 _FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on these
 _ASK_BACKGROUND = (
@@ -41,7 +41,7 @@ _ASK_BACKGROUND = (
 
 
 @dataclass(frozen=True, repr=False)
-class Made:
+class SetupReport:
     """A report of what was done to a study, in words, and the links by which people come in."""
 
     study: Path
@@ -55,7 +55,7 @@ class Made:
         return "\n".join([*self.facts, *told, *following])
 
 
-def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> Made:
+def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> SetupReport:
     """Make the study in which people label the items of an annotate.yaml, or of a bench.yaml with
     the key `annotate`: blind screens, who labels what, and a link for everybody.
 
@@ -101,10 +101,10 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
         *(() if asked else ["the page shows answers alone: no column holds questions"]),
         *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
         f"Items that two annotators share{', without calibration' * bool(n)}:",
-        *design.overlap_lines(plan.given, names),
+        *assignment.overlap_lines(plan.given, names),
         *([] if setup.config.background else [_ASK_BACKGROUND]),
     ]
-    return Made(folder, tuple(facts), links)
+    return SetupReport(folder, tuple(facts), links)
 
 
 def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str, Built]]:
@@ -124,7 +124,7 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
     return Key(study=study, task=setup.config.task, secret=secret, screens=screens), built
 
 
-def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
+def planned(setup: Setup, built: Mapping[str, Built]) -> assignment.Assignment:
     """The assignment of all screens. Raises SetupError with every setting that does not fit the
     items."""
     config, problems = setup.config, list[Problem]()
@@ -137,13 +137,13 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> design.Assignment:
     sizes = (config.per_item, config.calibration, config.seed)
     others = {name: one for name, one in built.items() if name not in gold}
     try:
-        plan = design.assign(_strata(others), config.annotators, *sizes)
+        plan = assignment.assign(_strata(others), config.annotators, *sizes)
     except SetupError as error:
         problems += error.problems
     raise_any([replace(problem, file=str(setup.file)) for problem in problems])
     n = config.calibration
     orders = {
-        name: (*own[:n], *design.mix(own[n:], _among(gold), config.seed, name))
+        name: (*own[:n], *assignment.mix(own[n:], _among(gold), config.seed, name))
         for name, own in plan.orders.items()
     }
     first = tuple(name for name, known in gold.items() if known.first)
@@ -170,7 +170,7 @@ def _rounds(setup: Setup, built: Mapping[str, Built], calibration: Iterable[str]
 
 
 def _gold_in_words(
-    setup: Setup, built: Mapping[str, Built], plan: design.Assignment
+    setup: Setup, built: Mapping[str, Built], plan: assignment.Assignment
 ) -> Iterator[str]:
     if not (gold := _gold(setup, built)):
         return
@@ -212,7 +212,7 @@ def _write_key(folder: Path, key: Key) -> None:
 # --- a running study ------------------------------------------------------------------------------
 
 
-def _renew(setup: Setup, folder: Path) -> Made:
+def _renew(setup: Setup, folder: Path) -> SetupReport:
     """The study with its items as they are now."""
     with open_store(folder) as store, store.writing():
         _check_fixed(setup, store)
@@ -239,12 +239,12 @@ def _renew(setup: Setup, folder: Path) -> Made:
         orders |= dict.fromkeys(added, begin)
         strata = {name: at for name, at in _strata(built).items() if name not in first}
         per_item, seed = setup.config.per_item, setup.config.seed
-        given = design.extend(strata, _given(orders, first), people, per_item, seed)
+        given = assignment.extend(strata, _given(orders, first), people, per_item, seed)
         for name in people:
             new = [screen for screen, names in given.items() if name in names]
-            own, more = design.order(new, strata, name, seed), gold.keys() - orders[name]
+            own, more = assignment.order(new, strata, name, seed), gold.keys() - orders[name]
             sooner = [screen for screen in gold if screen in more and gold[screen].first]
-            later = design.mix(own, more.difference(sooner), seed, name)
+            later = assignment.mix(own, more.difference(sooner), seed, name)
             orders[name] = [*(sooner if name in added else ()), *orders[name], *later]
             orders[name] += sooner if name not in added else ()
         _write_key(folder, key)
@@ -264,7 +264,7 @@ def _renew(setup: Setup, folder: Path) -> Made:
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
             *([few] if fresh and len(people) < per_item else ()),
         )
-        return Made(folder, facts, {name: link_of(store, name) for name in added})
+        return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
 
 
 def _check_fixed(setup: Setup, store: Store) -> None:
@@ -300,7 +300,7 @@ def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, li
     return found
 
 
-def reassign(study: str | Path, name: str) -> Made:
+def reassign(study: str | Path, name: str) -> SetupReport:
     """Give the items that somebody has not begun to others, and no new ones to them. Nobody who has
     left or is revoked gets any. Raises SetupError for a name that is no annotator's."""
     with open_store(Path(study)) as store, store.writing():
@@ -311,7 +311,7 @@ def reassign(study: str | Path, name: str) -> Made:
         new = {n for n, state in own if state == "new"}
         people = [other for other in orders if other not in left | store.absent]
         given, seed = _given(orders, first), store.meta["seed"]
-        moved, nobody = design.reassign(given, name, new - first, people, seed)
+        moved, nobody = assignment.reassign(given, name, new - first, people, seed)
         for screen, other in moved.items():
             orders[other].append(screen)
         orders[name] = [n for n in orders[name] if n not in moved and n not in new & first]
@@ -323,7 +323,7 @@ def reassign(study: str | Path, name: str) -> Made:
     ]
     why = "which all others have" if people else "since everybody has left or is revoked"
     facts += [f"nobody: {len(nobody)}, {why}: {some(nobody)}"] if nobody else []
-    return Made(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})
+    return SetupReport(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})
 
 
 def study_in_words(path: Path, rubric: str) -> str:

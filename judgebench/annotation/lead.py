@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from judgebench.alignment.annotators import AGREEMENT_STATISTICS, Votes
-from judgebench.alignment.caveats import odd_uses
-from judgebench.alignment.several import EVERYBODY, several
+from judgebench.alignment.analysis import EVERYBODY, several
+from judgebench.alignment.notes import unusual_label_use_notes
+from judgebench.alignment.raters import AGREEMENT_STATISTICS, Votes
 from judgebench.annotation.export import key_of, rows_of, snapshot
 from judgebench.annotation.screens import (
     CANNOT_TELL,
     SPANS,
-    Field,
     Screen,
+    ScreenField,
     State,
     Wanted,
     spans_in,
@@ -36,20 +36,18 @@ from judgebench.annotation.store import (
     Store,
     by_screen,
 )
-from judgebench.data.delimited import quoted, to_csv
+from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_line
-from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel
-from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Part
-from judgebench.results.rows import Results, Row
+from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
+from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
-from judgebench.results.tables import DASH
+from judgebench.results.tables import DASH, Layout
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.intervals import clopper_pearson
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import Study, study_of
-from judgebench.studies.truth import TruthConfig
-from judgebench.words import counted, listed
+from judgebench.text import counted, listed
 
 MOST_LISTED = 500  # disagreements, and texts that annotators wrote
 Place = tuple[str, str]  # a screen and a field on it
@@ -514,7 +512,7 @@ class Collected(Shown):
         return {"figures": [self.figures]}
 
     @property
-    def part(self) -> Part:
+    def part(self) -> ReportSection:
         """The progress of everybody, the agreement of people, and what stands out."""
         f = self.figures
         people = [
@@ -546,7 +544,7 @@ class Collected(Shown):
         ]
         tables = (_PROGRESS.listing(people), agreement, *([_GOLD.listing(gold)] if gold else []))
         blocks = (Block(text=tuple(self._said()), tables=tables, on_screen=True),)
-        return Part("annotate", "labels so far", self.results, blocks, screen=blocks)
+        return ReportSection("annotate", "labels so far", self.results, blocks, screen=blocks)
 
     def _said(self) -> Iterator[str]:
         f = self.figures
@@ -569,7 +567,7 @@ def _complete(far: Mapping[str, int]) -> str:
     return f"{far['complete']:,} of {counted(far['of'], 'item is', 'items are')} complete"
 
 
-def _item(screen: str, field: Field) -> str:
+def _item(screen: str, field: ScreenField) -> str:
     return f"{screen}@{field.about}"
 
 
@@ -590,13 +588,13 @@ def _distribution(metric: Metric, study: Study) -> dict[str, Any]:
     counts = humans.ratings.named(len(metric.labels)).sum(axis=0).tolist()
     people = dict(zip(humans.ratings.annotators, counts, strict=True))
     about = {"metric": metric.id, "labels": metric.label_texts}
-    return {**about, "people": people, "odd": list(odd_uses(humans))}
+    return {**about, "people": people, "odd": list(unusual_label_use_notes(humans))}
 
 
 # --- looks at a decision while labels come in: when one is due, and what is kept of it ------------
 
 
-class Look(NamedTuple):
+class InterimAnalysis(NamedTuple):
     """A look that is due: at these complete screens of so many, and the shares that were complete
     at each look so far, this one last."""
 
@@ -605,7 +603,7 @@ class Look(NamedTuple):
     shares: Sequence[float]
 
 
-def due_look(store: Store) -> Look:
+def due_look(store: Store) -> InterimAnalysis:
     """The look that may be made now. Raises SetupError where none may: each declared number of
     complete items allows one look, and then the end of the labels the last."""
     now = Collected(store)
@@ -619,7 +617,7 @@ def due_look(store: Store) -> Look:
     main = now.in_round(ROUNDS[0])
     complete = main & now.complete
     shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
-    return Look(complete, len(main), shares)
+    return InterimAnalysis(complete, len(main), shares)
 
 
 def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
@@ -634,7 +632,7 @@ def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
     return [{**row, "group": groups[row["item_id"]]} for row in rows_of(store, key, screens)]
 
 
-def keep_look(store: Store, look: Look, decided: Any) -> Sequence[str]:
+def keep_look(store: Store, look: InterimAnalysis, decided: Any) -> Sequence[str]:
     """Keeps the decisions of a look, and no verdict, beside the labels. Returns them in words, and
     what data would settle each judge's metrics."""
     titles, n = decided.titles, len(look.screens)

@@ -56,10 +56,10 @@ from judgebench.annotation.store import (
     work_of,
 )
 from judgebench.errors import Problem, SetupError
+from judgebench.files import StrictModel, validate
 from judgebench.models import is_local
 from judgebench.models.transport import new_event_loop
 from judgebench.records import ADJUDICATED
-from judgebench.yaml_file import Strict, validate
 
 MOST_TOGETHER = 500  # requests whose events are kept in one transaction
 SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
@@ -222,19 +222,19 @@ class Connections:
 # --- requests -------------------------------------------------------------------------------------
 
 
-class Token(Strict):
+class Token(StrictModel):
     """The part of a link behind the #, which lets a person in."""
 
     token: Annotated[str, Limits(max_length=100)]
 
 
-class Events(Strict):
+class Events(StrictModel):
     """The acts of an annotator, in order."""
 
     events: Annotated[tuple[Event, ...], Limits(max_length=100)]
 
 
-class Named(Strict):
+class Named(StrictModel):
     """The annotator whose link is made, or whose access ends."""
 
     name: Annotated[str, Limits(max_length=100)]
@@ -247,7 +247,7 @@ class Adjudication(Event):
     at: Annotated[str, Limits(max_length=40)] = ""  # in its place comes the server's time
 
 
-Sent = TypeVar("Sent", bound=Strict)
+Sent = TypeVar("Sent", bound=StrictModel)
 Waiting = tuple[str, str, Sequence[Event], "asyncio.Future[Saved | Exception]"]
 
 

@@ -28,11 +28,10 @@ from pydantic import Field as Limits
 
 from judgebench.annotation.screens import PART, SKIP, SPANS, WHOLE, Labels, Screen, State, spans_in
 from judgebench.errors import Problem, SetupError
-from judgebench.people.markdown import markdown_tree
-from judgebench.people.page import local_page
+from judgebench.files import StrictModel
+from judgebench.people.page import local_page, markdown_tree
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
-from judgebench.yaml_file import Strict
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
 LEAD = "lead"  # the name behind the lead's link
@@ -162,7 +161,7 @@ def _checked_time(at: str) -> str:
     return at
 
 
-class Event(Strict):
+class Event(StrictModel):
     """One act of one person, as the page sends it. `label` is None where a label is taken back."""
 
     client_id: Annotated[str, Limits(pattern=r"^[A-Za-z0-9_-]{16,64}$")]

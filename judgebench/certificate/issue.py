@@ -28,7 +28,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.answers import likeness
-from judgebench.studies.drawn import Mask
+from judgebench.studies.reference_labels import Mask
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.version import VERSION
 

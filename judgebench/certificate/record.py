@@ -9,16 +9,15 @@ from typing import Any, Final, Literal
 from pydantic import AwareDatetime
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import write_atomically
+from judgebench.files import StrictModel, load_json, write_atomically
 from judgebench.records import canonical_json
 from judgebench.rubric import Rubric
-from judgebench.yaml_file import Strict, load_json
 
 FORMAT: Final = "judgebench certificate 1"
 CERTIFIED = ("REPLACE", "ASSIST")
 
 
-class CertifiedJudge(Strict):
+class CertifiedJudge(StrictModel):
     """The judge, its settings as far as they are known, and the models that said to reply."""
 
     name: str
@@ -27,7 +26,7 @@ class CertifiedJudge(Strict):
     settings: dict[str, Any]
 
 
-class LabelTest(Strict):
+class LabelTest(StrictModel):
     """The share that new labels are to show: `value` at issue, at least `bound` later.
 
     Of `severe` it is the share of what an annotator calls severe that the judge finds (ASSIST: that
@@ -44,7 +43,7 @@ class LabelTest(Strict):
     judge_alarms: float = 0.0  # and that the judge finds, or the filter sends
 
 
-class CertifiedMetric(Strict):
+class CertifiedMetric(StrictModel):
     """The decision on one metric. `conditions` are the rows of its conditions in results.csv,
     `severe_from` is the least severe label that counts as severe, and `threshold` the value of the
     `signal` from which on a filter sends an answer to humans. Without a `test` new labels say
@@ -60,7 +59,7 @@ class CertifiedMetric(Strict):
     test: LabelTest | None = None
 
 
-class LabelledAnswers(Strict):
+class LabelledAnswers(StrictModel):
     """The answers that people labelled and the judge judged, all that a certificate speaks of: how
     many, who labelled, how their labels became reference labels, and whether they saw a model's."""
 
@@ -73,7 +72,7 @@ class LabelledAnswers(Strict):
     blind: str
 
 
-class Certificate(Strict):
+class Certificate(StrictModel):
     """The certificate of one judge. `verdicts` are the judge's labels by item and metric, empty
     where it gave none, and `texts` hashes of question and text by item, where these are known.
     `hash` is the SHA-256 of all else, as JSON with sorted keys and without white space."""

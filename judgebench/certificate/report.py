@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from judgebench.certificate.issue import ISSUE_LEVEL, LEVEL
 from judgebench.certificate.watch import MetricCheck, Reason, Watched
-from judgebench.results.layout import Contents, Layout
-from judgebench.results.part import Block, Part
-from judgebench.results.tables import Cell, in_per_cent
-from judgebench.words import counted, percent
+from judgebench.results.blocks import Block, ReportSection
+from judgebench.results.tables import Cell, Contents, Layout, in_per_cent
+from judgebench.text import counted, percent
 
 _NOTES = (
     "New labels revoke the certificate of a judge that stayed as it was with a chance of at most "
@@ -29,7 +28,7 @@ _TESTS = Layout(
 )  # fmt: skip
 
 
-def watch_part(watched: Watched) -> Part:
+def watch_part(watched: Watched) -> ReportSection:
     """The part of a watched certificate."""
     sentences = (sentence(watched, reason) for reason in watched.reasons)
     text = tuple(dict.fromkeys((_integrity(watched), *sentences)))
@@ -37,7 +36,7 @@ def watch_part(watched: Watched) -> Part:
         text += (f"{watched.judge} is taken for the judge {watched.certificate.judge.name}.",)
     tables = (_TESTS.listing(_lines(watched)),)
     headline = _headline(watched)
-    return Part(
+    return ReportSection(
         "watch", "does it still hold?", watched.results,
         (Block("Why", text, lead=True), Block("What is tested", tables=tables)),
         _NOTES, screen=(Block(text=text), Block(tables=tables)), own_file=True,

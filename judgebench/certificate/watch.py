@@ -30,8 +30,7 @@ from judgebench.certificate.issue import (
     shortfall,
 )
 from judgebench.certificate.record import Certificate, CertifiedMetric
-from judgebench.records import Estimate, Status
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row, Status
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.betting import log_capital

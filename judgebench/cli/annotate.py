@@ -11,7 +11,7 @@ from judgebench.cli.groups import Commands, argument, flag, option
 from judgebench.cli.options import DecisionRuleOption, VerdictsOption
 from judgebench.cli.show import AsJson, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
-from judgebench.words import counted
+from judgebench.text import counted
 
 app = Commands("Collect human labels with a web app on your own machine.")
 

@@ -38,7 +38,7 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.rank import app as rank_commands
 from judgebench.cli.report import align, report
-from judgebench.cli.scorers import app as scorers_commands
+from judgebench.cli.score import app as scorers_commands
 from judgebench.cli.show import (
     ONE_SCREEN,
     Output,
@@ -53,8 +53,8 @@ from judgebench.cli.stress import app as stress_commands
 from judgebench.cli.tune import app as tune_commands
 from judgebench.cli.watch import watch
 from judgebench.errors import JudgebenchError, MissingExtra, RunError, SetupError
-from judgebench.results.provenance import COMMAND
-from judgebench.shipped import shipped_folder
+from judgebench.files import shipped_folder
+from judgebench.results.documents import COMMAND
 from judgebench.version import VERSION
 
 _ORDER = (  # of the labels in docs/tables, from the least to the most severe
@@ -119,7 +119,7 @@ def demo(
 
     Example: judgebench demo --recorded
     """
-    from judgebench.models.checkpoint import fetch
+    from judgebench.models.checkpoints import fetch
 
     if recorded:
         _show_recorded(run, output)
@@ -218,7 +218,7 @@ def init(
 
     Example: judgebench init labels.xlsx gpt4.xlsx --to mine
     """
-    from judgebench.starter import init as init_from
+    from judgebench.setup_files import init as init_from
 
     typer.echo(init_from(files, to, named.settings.as_columns()))
 
@@ -238,7 +238,7 @@ def import_(
 
     Example: judgebench import logs/library.eval --to library
     """
-    from judgebench.importing import import_file
+    from judgebench.setup_files import import_file
 
     typer.echo(import_file(file, to))
 
@@ -282,7 +282,7 @@ def list_(
 
     Example: judgebench list rubrics
     """
-    from judgebench.checks import listing
+    from judgebench.setup_files import listing
 
     for heading, lines in listing(what).items():
         ONE_SCREEN.console().print(heading, style="bold")

@@ -19,7 +19,7 @@ from judgebench.cli.options import EVERYTHING, Extent
 from judgebench.cli.report import report_and_print
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show_problems
 from judgebench.errors import JudgesStopped
-from judgebench.shipped import shipped_folder
+from judgebench.files import shipped_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ def benchmark(
 ) -> None:
     """Judge what has no verdict yet, with what a feature adds; then write and print the report."""
     from judgebench.runs.load import check_local, load_bench
-    from judgebench.runs.run_bench import THREADS, batched, place_of
+    from judgebench.runs.run_bench import THREADS, batched, choose_run_folder
 
     console, stopped = asked.output.console(), None
     parallelism = parallelism or THREADS
@@ -64,7 +64,7 @@ def benchmark(
         extend=extend,
     )
     try:
-        folder, notice = place_of(bench, asked.run)
+        folder, notice = choose_run_folder(bench, asked.run)
         told = [problem for problem in bench.warnings if problem.kind != "blank_label"]  # a caveat
         show_problems(console, told, "warning")
         if notice:
@@ -202,10 +202,10 @@ def the_writer(by: str, replies: Path, local_only: bool) -> JudgeConfig:
 
     Raises SetupError, also where it would contact another machine and must not, and typer.Abort.
     """
+    from judgebench.files import load_model
     from judgebench.judges.config import JudgeConfig
     from judgebench.models import check_hosts, hosts_of, kind_of
     from judgebench.runs.load import Gathered
-    from judgebench.yaml_file import load_model
 
     if of_file := by.endswith((".yaml", ".yml")):
         model = load_model(Path(by), JudgeConfig)

@@ -41,7 +41,7 @@ def decide(
     Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
     """
     import judgebench as jb
-    from judgebench.decisions.result import unreached
+    from judgebench.decisions.decision import unreached
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule)

@@ -33,7 +33,7 @@ def estimate(
     """
     import judgebench as jb
     from judgebench.rates.analysis import naming_by
-    from judgebench.studies.drawn import kept_columns
+    from judgebench.studies.reference_labels import kept_columns
 
     keep = kept_columns((), by)
     files = replace(files, column=[*(f"{name}=kept" for name in keep), *(files.column or ())])

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from judgebench.cli.groups import flag, option, options
-from judgebench.data.roles import Column
 from judgebench.data.settings import LISTED_SETTINGS, SINGLE, TableSettings, settings_of
+from judgebench.data.vocabulary import Column
 from judgebench.errors import Problem, SetupError, raise_any
 
 BenchPath = Annotated[

@@ -22,7 +22,7 @@ from judgebench.cli.options import (
     Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
-from judgebench.words import counted
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.ranking.rank_bench import RankBench
@@ -79,8 +79,8 @@ def run(
 
 def _ahead(bench: RankBench) -> Iterator[str]:
     """The lines on what is about to be run, one per task."""
-    from judgebench.ranking.proxy.examples import evaluator_names
-    from judgebench.ranking.proxy.task import SPLITS
+    from judgebench.ranking.examples import evaluator_names
+    from judgebench.ranking.task import SPLITS
 
     for entry in bench.tasks:
         task, evaluators = entry.task, entry.evaluators
@@ -130,7 +130,7 @@ def sheet(
 
     Example: judgebench rank sheet runs/mine --expert anna --expert ben
     """
-    from judgebench.ranking.sheet import items_of_run, write_sheets
+    from judgebench.ranking.human import items_of_run, write_sheets
     from judgebench.runs.folder import RunFolder
 
     items = items_of_run(RunFolder.existing(run).path)
@@ -191,8 +191,8 @@ def pairs(
 
     Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data
     """
-    from judgebench.ranking.proxy.arguments import write_pairs
-    from judgebench.ranking.proxy.task_file import load_task
+    from judgebench.ranking.task import write_pairs
+    from judgebench.ranking.task_file import load_task
 
     n = write_pairs(load_task(task, data_folder=data_folder, seed=seed), to)
     typer.echo(f"{n:,} training instances with a gold argument: {to}")

@@ -97,7 +97,7 @@ def _layout(
 def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], output: Output) -> None:
     """Print what every column is, and write it where that is asked for."""
     from judgebench.data.layout import layout_lines
-    from judgebench.starter import save
+    from judgebench.setup_files import save
 
     console = output.console()
     for line in layout_lines(layout):
@@ -186,7 +186,7 @@ def report(
 
 def _keep(files: Files, column: str) -> Files:
     """The files, of whose answers this column is kept."""
-    from judgebench.studies.drawn import kept_columns
+    from judgebench.studies.reference_labels import kept_columns
 
     kept = [f"{name}=kept" for name in kept_columns((), column)]
     return replace(files, column=[*kept, *(files.column or ())]) if kept else files
@@ -220,7 +220,7 @@ def _report(
     study: Study, found: Mapping[str, Shown], to: Path, output: Output, figures: bool = False
 ) -> None:
     from judgebench.reporting import parts as parts_of
-    from judgebench.results.write import write_in_place
+    from judgebench.results.documents import write_in_place
 
     parts, name, answers = parts_of(found), study.name, study.n_judged
     written, notice = write_in_place(

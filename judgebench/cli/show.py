@@ -18,7 +18,7 @@ import typer
 from judgebench.cli.exit_codes import UNMET
 from judgebench.cli.groups import flag, option, options
 from judgebench.errors import SetupError
-from judgebench.words import for_terminal
+from judgebench.text import for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ class Output:
 
     def console(self) -> Console:
         """The console on which a command prints what is not JSON, so that JSON stands alone."""
-        from judgebench.results.screen import Screen
+        from judgebench.results.terminal import Screen
 
         stream = sys.stderr if self.json else sys.stdout
         return Screen(stream.raw if isinstance(stream, Stream) else stream, quiet=self.quiet)
@@ -86,10 +86,10 @@ def show(
     """Print findings, or first their `tables` as in a paper, and where their report was `written`;
     JSON also holds what is `beside`."""
     from judgebench.reporting import parts as parts_of
-    from judgebench.results.part import caveats
+    from judgebench.results.blocks import caveats
     from judgebench.results.shown import to_json
     from judgebench.results.terminal import print_parts
-    from judgebench.words import counted
+    from judgebench.text import counted
 
     if output.json:
         paths = {key: str(path) for key, path in (written or {}).items()}
@@ -135,7 +135,7 @@ def _paths(written: Mapping[str, Path], output: Output) -> Sequence[str]:
 def entries(lines: Iterable[str]) -> Iterator[str]:
     """Each line without keys. What follows a break in one is set in, so that no file's name and no
     server can write a line of ours."""
-    from judgebench.models.secrets import Secrets
+    from judgebench.models.settings import Secrets
 
     secrets = Secrets()
     for line in lines:

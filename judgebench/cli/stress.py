@@ -20,10 +20,10 @@ from judgebench.cli.options import (
     Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
-from judgebench.shipped import find_file
+from judgebench.files import find_file
 
 if TYPE_CHECKING:
-    from judgebench.stress_tests.probes.make import Yield
+    from judgebench.stress_tests.make import GenerationCounts
 
 app = Commands(default="bench")
 attacks = Commands("Make sets of altered answers for `judgebench stress`, and review them.")
@@ -51,7 +51,7 @@ def bench(
 
     Example: judgebench stress bench.yaml --sample 20
     """
-    from judgebench.stress_tests.attacking import StressExtension
+    from judgebench.stress_tests.make import StressExtension
 
     asked = Asked(bench, run, extent, output, local_only)
     benchmark(asked, StressExtension(sample=sample, reviewed=reviewed))
@@ -81,7 +81,7 @@ def make(
     from judgebench.data.load import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
-    from judgebench.stress_tests.probes.make import SetOrder, make_set
+    from judgebench.stress_tests.make import SetOrder, make_set
 
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
@@ -108,8 +108,7 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     """
     from judgebench.files import write_atomically
     from judgebench.rubric import load_rubric
-    from judgebench.stress_tests.probes.review import write_review
-    from judgebench.stress_tests.probes.sets import read_set
+    from judgebench.stress_tests.item_sets import read_set, write_review
 
     found = find_file("adversarial", str(path), ".jsonl")
     items = read_set(found, load_rubric(rubric))
@@ -121,8 +120,8 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     echo_each(write_review(items, path).values())
 
 
-def _tell(found: Yield, to: Path) -> None:
-    from judgebench.stress_tests.probes.sets import CHECKS, rejected_path
+def _tell(found: GenerationCounts, to: Path) -> None:
+    from judgebench.stress_tests.item_sets import CHECKS, rejected_path
 
     share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
     counts = {

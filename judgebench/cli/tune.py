@@ -96,13 +96,13 @@ def generator(
 
     Example: judgebench tune generator pairs.jsonl --model smollm2 --to tuned
     """
+    from judgebench.files import parse_yaml, validate
     from judgebench.learning.trainer import Watch
     from judgebench.progress import ProgressDisplay
     from judgebench.runs.judging import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig
-    from judgebench.tuning.generator import read_pairs, tune_generator
-    from judgebench.tuning.lora import recipe_of
-    from judgebench.yaml_file import parse_yaml, validate
+    from judgebench.tuning.rounds import read_pairs, tune_generator
+    from judgebench.tuning.train import recipe_of
 
     given = pairs_of(recipe, "--recipe")
     settings = {key: parse_yaml(text, "--recipe") for key, text in given.items()}
@@ -164,8 +164,8 @@ def data(
 
     Example: judgebench tune data runs/demo --judge gpt-4o --to silver.jsonl
     """
-    from judgebench.tuning.builder import Filters, build
-    from judgebench.yaml_file import load_model
+    from judgebench.files import load_model
+    from judgebench.tuning.export import Filters, build
 
     chosen = load_model(filters, Filters) if filters else None
     built = build(run, judge, chosen, metric)
@@ -191,8 +191,8 @@ def review(
     """
     from judgebench.files import write_atomically
     from judgebench.people.page import read_decisions, review_page
-    from judgebench.tuning.builder import write_items
-    from judgebench.tuning.review import CRITERIA, read_items, reviewed, shown_item
+    from judgebench.tuning.export import write_items
+    from judgebench.tuning.rounds import CRITERIA, read_items, reviewed, shown_item
 
     lines = read_items(path, unique=True)
     items = [shown_item(line) for line in lines]
@@ -227,9 +227,9 @@ def quality(
 
     Example: judgebench tune quality silver.accepted.jsonl silver.rejected.jsonl
     """
-    from judgebench.tuning.builder import write_items
+    from judgebench.tuning.export import write_items
     from judgebench.tuning.quality import Classifier, in_words
-    from judgebench.tuning.review import read_items
+    from judgebench.tuning.rounds import read_items
 
     if (score is None) is not (to is None):
         raise typer.BadParameter("--score and --to are given together")

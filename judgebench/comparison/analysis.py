@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.against_truth import truths
-from judgebench.alignment.alignment import ALIGNED
-from judgebench.alignment.alignment_part import flat
-from judgebench.alignment.caveats import few_questions
-from judgebench.alignment.differences import (
+from judgebench.alignment.analysis import ALIGNED
+from judgebench.alignment.judge_scores import truths
+from judgebench.alignment.notes import few_questions
+from judgebench.alignment.raters import (
     both_of,
     corrected,
     failure_policies,
     score_differences,
     share_tests,
 )
+from judgebench.alignment.report import flat
 from judgebench.comparison.result import (
     CHANGES,
     PROBABILITY_STATISTICS,
@@ -36,26 +36,23 @@ from judgebench.comparison.result import (
     PairSummary,
 )
 from judgebench.errors import Problem, SetupError, raise_any, some
-from judgebench.records import Estimate, Status, Verdict
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row, Status, Verdict
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.features import analyses
 from judgebench.runs.open import opened_study
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.calibration_error import NO_ITEM, cross_entropy, one_hot, squared_distance
-from judgebench.stats.jackknife import ClusterCounts, clustered_estimate
-from judgebench.stats.means import Kind, clustered_mean
-from judgebench.stats.paired import (
+from judgebench.stats.calibration import NO_ITEM, cross_entropy, one_hot, squared_distance
+from judgebench.stats.intervals import ClusterCounts, Kind, clustered_estimate, clustered_mean
+from judgebench.stats.paired_tests import (
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
     moves_by_cluster,
 )
-from judgebench.studies.drawn import Mask
-from judgebench.studies.labelled import population_notes
-from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.words import counted, listed
+from judgebench.studies.reference_labels import Mask
+from judgebench.studies.study import JudgeVerdicts, Study, population_notes
+from judgebench.text import counted, listed
 
 NOT_MEASURED = "No answer has a human label: only what changed is known, not what is right."
 Pair = tuple[JudgeVerdicts, JudgeVerdicts]

@@ -16,19 +16,26 @@ from judgebench.comparison.result import (
     excludes_0,
 )
 from judgebench.errors import some
-from judgebench.records import Estimate
-from judgebench.results.layout import Content, Layout
-from judgebench.results.part import Block, Intervals, Lane, Part
-from judgebench.results.rows import Row
-from judgebench.results.tables import DASH, Cell, Look, Table, format_number, p_cell
+from judgebench.records import Estimate, Row
+from judgebench.results.blocks import Block, Intervals, LabelledInterval, ReportSection
+from judgebench.results.tables import (
+    DASH,
+    Cell,
+    CellTone,
+    Content,
+    Layout,
+    Table,
+    format_number,
+    p_cell,
+)
 from judgebench.rubric import Metric
-from judgebench.words import counted
+from judgebench.text import counted
 
 MOST_FLIPS_SHOWN = 50
 _MOST_SETTINGS = 80  # characters
 _MOST_NAMED = 3  # decisions, metrics or labels in what stands on a screen
 _DRAWN = ("accuracy", "kappa_quadratic", "severe_recall")
-_LOOKS: dict[str, Look] = {"A": "bad", "B": "good", "neither": "unclear"}
+_LOOKS: dict[str, CellTone] = {"A": "bad", "B": "good", "neither": "unclear"}
 TITLE = "what changed from A to B"
 OUTCOMES_ALIKE = "No decision changed."
 NOTHING_FLIPPED = "No label changed."
@@ -56,13 +63,13 @@ _BEST = {"higher": "more is better", "lower": "less is better", "zero": "0 is be
 _COLUMNS = {"difference": "B − A", "test": "p after Holm", "change": "From A to B"}
 
 
-def comparison_part(c: Comparison) -> Part:
+def comparison_part(c: Comparison) -> ReportSection:
     """The part of a comparison."""
     text = (*c.compared, *_shown(c))
     said = (*_decision_sentences(c)[:_MOST_NAMED], _flip_sentence(c))
     changes = [change for change in c.decisions if change.differs]
     fell = sum(change.fell for change in changes)
-    return Part(
+    return ReportSection(
         "comparison", TITLE, c.results,
         (
             Block("What changed", text, (_glance(c),), lead=True, on_screen=True),
@@ -141,7 +148,7 @@ def _cells(c: Comparison, pair: PairSummary, metric: Metric) -> dict[str, Conten
 
 def _difference(statistic: str, e: Estimate) -> Cell:
     """A difference, coloured where its interval lies on one side of 0."""
-    look: Look = ""
+    look: CellTone = ""
     if excludes_0(e) and DECLARED[statistic].best != "zero":
         look = "good" if _is_better(statistic, e) else "bad"
     return Cell(estimate=e, signed=True, look=look)
@@ -243,10 +250,10 @@ def _flips_table(c: Comparison) -> Table:
 
 def _forest(c: Comparison, statistic: str) -> Intervals:
     names, heading = {pair.b: pair.name for pair in c.pairs}, DECLARED[statistic].heading
-    lines: dict[str, list[Lane]] = {}
+    lines: dict[str, list[LabelledInterval]] = {}
     for row in c.rows.select("difference", statistic, failures="left_out"):
         if row.estimate.value is not None:
-            lane = Lane(names[row.judge], "judge", row.estimate)
+            lane = LabelledInterval(names[row.judge], "judge", row.estimate)
             lines.setdefault(c.title(row.metric), []).append(lane)
     return Intervals(
         f"difference_{statistic}",

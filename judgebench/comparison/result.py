@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from judgebench.alignment.differences import SAME_LABELS, TESTED
-from judgebench.alignment.probabilities import TRUTH_STATISTICS
-from judgebench.alignment.statistics import STATISTICS, Declared, by_key
+from judgebench.alignment.analysis import TRUTH_STATISTICS
+from judgebench.alignment.judge_scores import STATISTICS, Declared, by_key
+from judgebench.alignment.raters import SAME_LABELS, TESTED
 from judgebench.errors import Problem, raise_any
-from judgebench.records import Estimate, Status
-from judgebench.results.part import Part, incomplete
-from judgebench.results.rows import NOT_COMPUTED, Results
+from judgebench.records import NOT_COMPUTED, Estimate, Results, Status
+from judgebench.results.blocks import ReportSection, incomplete
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Cell
 from judgebench.rubric import Rubric
@@ -100,9 +99,9 @@ class Flips(Shown):
     gaps: tuple[str, ...] = ()
 
     @property
-    def part(self) -> Part:
+    def part(self) -> ReportSection:
         """Its table stands with the comparison."""
-        return incomplete(Part("flips", "", self.rows, own_file=True), self.gaps)
+        return incomplete(ReportSection("flips", "", self.rows, own_file=True), self.gaps)
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +135,7 @@ class Comparison(Shown):
     gaps: tuple[str, ...] = ()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ReportSection]:
         return [self.part, self.flips.part]
 
     @property

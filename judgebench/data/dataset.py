@@ -8,10 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from judgebench.data.cells import clean, is_blank
-from judgebench.data.draft import ID_FORMS
-from judgebench.data.findings import DERIVED, REPEATED, Findings
-from judgebench.data.pairs import (
+from judgebench.data.conversation import (
     KnownPairs,
     WantedPairs,
     chosen,
@@ -19,12 +16,15 @@ from judgebench.data.pairs import (
     pair_of,
     preferences,
 )
+from judgebench.data.draft import ID_FORMS
+from judgebench.data.findings import DERIVED, REPEATED, Findings
+from judgebench.data.formats import clean, is_blank
 from judgebench.data.tables import open_table
 from judgebench.errors import SetupError, nearest, shorten, some
-from judgebench.records import SEVERAL, Answer, Blindness, HumanLabel, Kind, Status
+from judgebench.records import SEVERAL, Answer, AnswerKind, Blindness, HumanLabel, Status
 from judgebench.rubric import Rubric, fold
 from judgebench.studies.answers import likeness, repeats_of
-from judgebench.words import listed
+from judgebench.text import listed
 
 _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _MOST_CELLS = 10**8  # items times annotators
@@ -407,7 +407,7 @@ def _seen(first: Position, now: Position) -> str:
     return f"in row {first.line}{elsewhere}"
 
 
-_HOW: dict[Kind, str] = {
+_HOW: dict[AnswerKind, str] = {
     "pair": "`pairs: all` in bench.yaml, which compares the answers to each question, or labels "
     "with columns of the roles first and second",
     "criterion": "columns of the roles criteria and criterion in a layout.yaml",

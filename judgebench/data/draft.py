@@ -10,12 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
-from judgebench.data.cells import Cell
+from judgebench.data.formats import Cell, Table
 from judgebench.data.layout import Source
-from judgebench.data.roles import Column
 from judgebench.data.settings import NOTHING_SAID, TableSettings
-from judgebench.data.table import Table
-from judgebench.data.vocabulary import plain_name, role_of, words
+from judgebench.data.vocabulary import Column, plain_name, role_of, words
 from judgebench.rubric import normalise
 
 MAX_LABELS, LONGEST_LABEL = 12, 60  # of a column: different values; characters of one

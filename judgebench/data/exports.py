@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from judgebench.data.cells import Cell, nested
-from judgebench.data.roles import ROLES, Column
-from judgebench.data.table import Table
-from judgebench.data.vocabulary import plain_name, role_of, words
+from judgebench.data.formats import Cell, Table, nested
+from judgebench.data.vocabulary import ROLES, Column, plain_name, role_of, words
 from judgebench.errors import Problem, SetupError
 
 if TYPE_CHECKING:

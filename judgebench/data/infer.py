@@ -29,7 +29,6 @@ from judgebench.data.draft import (
     yes_or_no,
 )
 from judgebench.data.named import PROBABILITY, probabilities
-from judgebench.data.roles import Column
 from judgebench.data.settings import (
     Ask,
     TableSettings,
@@ -37,6 +36,7 @@ from judgebench.data.settings import (
     each_as,
 )
 from judgebench.data.vocabulary import (
+    Column,
     has_word,
     is_model,
     is_person,
@@ -49,7 +49,7 @@ from judgebench.errors import Problem, SetupError, nearest, some
 from judgebench.records import ADJUDICATED, Status
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
-from judgebench.words import counted
+from judgebench.text import counted
 
 LABEL = "Label"  # the metric of labels that no name says
 RARE_AMONG = 40  # labels, among which one that was used once may be a slip of the pen

@@ -6,24 +6,26 @@ else in it can be said by flags or in Python. `infer` proposes one; `rows` reads
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgebench.data.exports import reshaped
 from judgebench.data.findings import Findings
+from judgebench.data.formats import Table
 from judgebench.data.logs import LOG_SHEETS, log_tables, read_log
-from judgebench.data.roles import ROLES, SAID, Column
-from judgebench.data.table import Table
 from judgebench.data.tables import frame_table, open_table, table_in
+from judgebench.data.vocabulary import ROLES, SAID, Column
 from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.files import StrictModel, load_model
 from judgebench.rubric import Metric, Rubric, load_rubric
-from judgebench.words import counted
-from judgebench.yaml_file import Strict, load_model
+from judgebench.text import counted
 
 _MAX_CELLS, _LONGEST_CELL, _LONGEST_NAME, _MAX_UNREAD = 3, 16, 30, 20
 NOT_CONFIRMED = "not confirmed"
@@ -257,7 +259,7 @@ def _checked_role(text: str) -> str:
 SOURCE_KEYS = ("sheet", "header", "skip", "fill_down", "export", "only", "who")
 
 
-class SheetModel(Strict):
+class SheetModel(StrictModel):
     """A table in a layout.yaml; paths are relative to its own folder."""
 
     file: Annotated[str, Field(min_length=1, pattern=r"^[^\x00]+$")]
@@ -274,7 +276,7 @@ class SheetModel(Strict):
     columns: dict[str, Annotated[str, AfterValidator(_checked_role)]]
 
 
-class LayoutModel(Strict):
+class LayoutModel(StrictModel):
     """A layout.yaml: what every column of some tables is, and what texts mean that are no label."""
 
     rubric: str = ""
@@ -361,3 +363,43 @@ def _unlike(sheet: Sheet, table: Table) -> Iterator[Problem]:
         if name not in sheet.columns:
             message = f"the layout says nothing of this column: add `{name}: ROLE` to its columns"
             yield Problem(message, table.file, 1, name, "", f"ignored, {', '.join(ROLES)}")
+
+
+def as_yaml(layout: Layout, folder: Path, rubric: str = "") -> str:
+    """The layout as a layout.yaml in that folder. Raises SetupError for a DataFrame, which has no
+    file."""
+    model = LayoutModel(
+        rubric=rubric,
+        tables=tuple(_sheet_model(sheet, folder) for sheet in layout.sheets),
+        spell={metric: dict(pairs) for metric, pairs in layout.spellings.items()},
+        failed=tuple(sorted(layout.failed)),
+        repeats=layout.repeats,
+        only_common=layout.only_common,
+        several=layout.several,
+        ids=layout.ids,
+        truth=dict(layout.truth),
+    )
+    dumped = yaml.safe_dump(
+        model.model_dump(mode="json", exclude_defaults=True),
+        sort_keys=False, allow_unicode=True, width=100, default_flow_style=False,
+    )  # fmt: skip
+    return f"# What every column is; docs/data_reference.md explains the roles.\n{dumped}"
+
+
+def _sheet_model(sheet: Sheet, folder: Path) -> SheetModel:
+    source = sheet.source
+    if source.frame is not None:
+        message = "is a DataFrame, which a layout.yaml cannot name: write it to a file"
+        raise SetupError(Problem(message, source.name))
+    return SheetModel(
+        file=path_from(folder, source.path),
+        turns=sheet.turns,
+        columns={name: str(column) for name, column in sheet.columns.items()},
+        **{key: getattr(source, key) for key in SOURCE_KEYS},
+    )
+
+
+def path_from(folder: Path, path: Path) -> str:
+    """The path as a file in the folder writes it."""
+    inside = Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
+    return path.absolute().as_posix() if inside.startswith("../..") else inside

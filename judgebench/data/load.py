@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judgebench.data.conversation import WantedPairs, known_pairs
 from judgebench.data.dataset import (
     DatasetBuilder,
     VerdictCell,
@@ -18,7 +19,6 @@ from judgebench.data.dataset import (
 from judgebench.data.findings import USUAL, Findings
 from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout, read_sheet
 from judgebench.data.named import is_silver, named_sheet
-from judgebench.data.pairs import WantedPairs, known_pairs
 from judgebench.data.rows import SheetReader
 from judgebench.data.tables import collected_in, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
@@ -31,7 +31,7 @@ from judgebench.records import (
     canonical_json,
 )
 from judgebench.rubric import Rubric
-from judgebench.words import as_name
+from judgebench.text import as_name
 
 _MANY_MORE = 0.25  # as many more items of verdicts as are known, for a table of all that was judged
 

@@ -17,15 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
-from judgebench.data.cells import Nested, scalar_text
 from judgebench.data.conversation import turns_of
-from judgebench.data.roles import Column
-from judgebench.data.table import Table
-from judgebench.data.vocabulary import columns_by_role, last_word
+from judgebench.data.formats import Nested, Table, scalar_text
+from judgebench.data.vocabulary import Column, columns_by_role, last_word
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import check_unpacked, open_bytes, read_errors
 from judgebench.records import canonical_json, in_words
-from judgebench.words import as_name
+from judgebench.text import as_name
 
 LOG_SHEETS = ("answers", "labels", "verdicts")
 _CORRECT = "correct"  # the metric of values that say whether an answer is right

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from judgebench.data.findings import Findings
+from judgebench.data.formats import Table
 from judgebench.data.layout import Sheet, Source
-from judgebench.data.roles import Column
-from judgebench.data.table import Table
-from judgebench.data.vocabulary import plain_name, role_words
+from judgebench.data.vocabulary import Column, plain_name, role_words
 from judgebench.errors import nearest, some
 from judgebench.rubric import Rubric
 

@@ -10,10 +10,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.cells import Cell
 from judgebench.data.draft import ID_FORMS, VALUE, Draft, plain_label, side_of, yes_or_no
 from judgebench.data.exports import parts, recognise, reshaped, split_kinds
 from judgebench.data.findings import USUAL, Findings
+from judgebench.data.formats import Cell, Table
 from judgebench.data.infer import (
     LABEL,
     Labels,
@@ -26,7 +26,6 @@ from judgebench.data.infer import (
 from judgebench.data.layout import Layout, Sheet, Source
 from judgebench.data.logs import log_columns, log_tables, read_log
 from judgebench.data.named import named_sheet
-from judgebench.data.roles import Column
 from judgebench.data.settings import (
     NOTHING_SAID,
     Ask,
@@ -36,14 +35,13 @@ from judgebench.data.settings import (
     check_names,
     each_as,
 )
-from judgebench.data.table import Table
 from judgebench.data.tables import check_frame, rubric_beside, sheets_of, table_in
-from judgebench.data.vocabulary import has_word, plain_name, role_of
+from judgebench.data.vocabulary import Column, has_word, plain_name, role_of
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
+from judgebench.files import validate
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Metric, Rubric, normalise
-from judgebench.words import plain_id
-from judgebench.yaml_file import validate
+from judgebench.text import plain_id
 
 NO_ORDER = "none"  # in the place of an order: no label is worse than another
 _ONLY_ONE = "(write the other labels here)"  # a metric has two

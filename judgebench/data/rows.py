@@ -9,10 +9,22 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
-from judgebench.data.cells import (
+from judgebench.data.conversation import (
+    NamedPair,
+    criteria_of,
+    criterion_row,
+    judged,
+    pair_of_names,
+    turns_of,
+)
+from judgebench.data.dataset import DatasetBuilder, Key, Position, VerdictCell
+from judgebench.data.draft import is_blank_word, is_failure_word, plain_label, side_of
+from judgebench.data.findings import ERRORS
+from judgebench.data.formats import (
     Cell,
     Fault,
     Nested,
+    Table,
     clean,
     has_invisible,
     is_blank,
@@ -20,14 +32,8 @@ from judgebench.data.cells import (
     split_list,
     spreadsheet_damage,
 )
-from judgebench.data.conversation import criteria_of, criterion_row, judged, turns_of
-from judgebench.data.dataset import DatasetBuilder, Key, Position, VerdictCell
-from judgebench.data.draft import is_blank_word, is_failure_word, plain_label, side_of
-from judgebench.data.findings import ERRORS
 from judgebench.data.layout import Layout, Sheet, Spelling
-from judgebench.data.pairs import NamedPair, pair_of_names
 from judgebench.data.settings import each_as
-from judgebench.data.table import Table
 from judgebench.data.vocabulary import words
 from judgebench.errors import nearest
 from judgebench.records import ADJUDICATED, Answer, Part, Status, content_hash, is_slot

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from shlex import quote
 from typing import Any, Literal, get_args
 
-from judgebench.data.roles import ROLES, Column
+from judgebench.data.vocabulary import ROLES, Column
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 
 Repeats = Literal["", "first", "last"]

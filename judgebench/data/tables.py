@@ -17,27 +17,32 @@ from itertools import compress, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.cells import (
+from judgebench.data.findings import Findings
+from judgebench.data.formats import (
     Cell,
     RawTable,
+    Table,
+    arrow_columns,
     cell_of,
     clean,
+    flat_table,
     is_blank_cell,
     mark_cell,
     mark_forbidden,
     number_in,
+    read_delimited,
+    read_json,
+    read_parquet,
+    read_sheet,
     scalar_text,
+    sheet_names,
+    values_by_key,
 )
-from judgebench.data.delimited import read_delimited
-from judgebench.data.findings import Findings
-from judgebench.data.json_rows import flat_table, read_json, values_by_key
-from judgebench.data.table import Table
-from judgebench.data.workbooks import arrow_columns, read_parquet, read_sheet, sheet_names
 from judgebench.errors import MissingExtra, Problem, SetupError, nearest, raise_any, shorten, some
 from judgebench.features import FEATURES, Feature
 from judgebench.files import ReadRows, check_unpacked, is_utf8, open_bytes
 from judgebench.rubric import Rubric
-from judgebench.words import counted
+from judgebench.text import counted
 
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",

@@ -1,8 +1,11 @@
-"""The requirements of REPLACE and ASSIST: of labels, of triage (ASSIST), and of the stress test.
+"""Triage: each judge as a first-pass filter.
 
-Labels are measured on one study or on many simulated ones at once. An answer without a label
-counts as wrong where a condition is to be met, and as right where it is to be failed: a lower limit
-is that of the worst case, an upper limit that of the best.
+A judge's signal is held against a threshold; an answer at or above it goes to humans. The signal is
+the finest that it has: the score that it follows from, the probability of a severe label, or the
+label. Severe on any metric (EVERY) has the largest signal over the ordinal metrics: of
+probabilities, the chance of the likeliest severe label; of labels, the severity as a share of the
+metric's least severe label that counts as severe, so that 1 means severe somewhere and 0.5 half the
+way to it.
 """
 
 from __future__ import annotations
@@ -16,31 +19,131 @@ import numpy as np
 from scipy.special import ndtri
 
 from judgebench.decisions.counts import Bools, StudyCounts
-from judgebench.decisions.kinds import KINDS, title_of
-from judgebench.decisions.result import (
+from judgebench.decisions.decision import (
     AT_SEVERE,
+    EVERY,
+    KINDS,
     NO_FILTER,
     Condition,
     Conditions,
     State,
     TriageCurve,
+    title_of,
 )
 from judgebench.decisions.rule import AssistRule, DecisionRule, Measure
-from judgebench.records import Estimate
-from judgebench.results.rows import Results
+from judgebench.records import Estimate, Results
+from judgebench.rubric import Metric
+from judgebench.stats.annotator_bar import attenuation_factor
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined, ratio
+from judgebench.stats.classification import (
+    Choice,
+    Point,
+    cautious_choice,
+    fixed_choice,
+    triage_points,
+    why_no_choice,
+)
 from judgebench.stats.consensus import CRITICAL_ROOT
-from judgebench.stats.copies import signal_left
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
     SMOOTHED_T,
-    OfSamples,
+    SampledIntervals,
     clopper_pearson,
     clustered_share,
     mean_difference,
     paired_difference,
 )
-from judgebench.stats.thresholds import Point
+from judgebench.studies.reference_labels import Labels
+from judgebench.studies.study import JudgeVerdicts, Study
+
+PROBABILITY = "probability of a severe label"
+SEVERITY = "severity of the label"
+SCORE = "score, more being more severe"
+
+
+def triage_curves(
+    study: Study, rule: DecisionRule, truth: Mapping[str, Labels] | None = None
+) -> Iterator[TriageCurve]:
+    """The curves of every judge that is not a control: one for each ordinal metric, then EVERY
+    where there are several such metrics.
+
+    `truth` is each metric's truth of every answer, -1 where there is none; default: the study's.
+    Answers that the judge was not asked about are left out. Those without a label, or with one
+    on some of the metrics only, go to humans.
+    """
+    metrics = [metric for metric in study.rubric.metrics if metric.has_severe]
+    truth = truth or {metric: humans.truth for metric, humans in study.humans.items()}
+    # By answer: 1 where the truth is severe (on any metric), 0 where not, -1 where there is none.
+    severe = {
+        m.id: np.where(truth[m.id] < 0, -1, truth[m.id] >= _severe_from(m, rule)) for m in metrics
+    }
+    rated = {metric.id: study.humans[metric.id].ratings.rows for metric in metrics}
+    fixed = {m.id: m.severities[_severe_from(m, rule)] for m in metrics} | {EVERY: 1.0}
+    if len(metrics) > 1:
+        on_each = np.stack([*severe.values()])
+        all_known = np.where((on_each < 0).any(axis=0), -1, 0)
+        severe[EVERY] = np.where((on_each == 1).any(axis=0), 1, all_known)
+        rated[EVERY] = np.unique(np.concatenate([*rated.values()]))
+    for judge in study.real_judges:
+        asked, judged = study.asked(judge), [m for m in metrics if judge.judges(m)]
+        name, signals = _signals(study, judged, judge, rule)
+        if len(judged) == len(metrics) > 1:
+            unit = fixed if name == SEVERITY else dict.fromkeys(fixed, 1.0)
+            signals[EVERY] = np.maximum.reduce([x / unit[m] for m, x in signals.items()])
+        for metric_id, signal in signals.items():
+            rows = rated[metric_id]
+            known = np.where(asked, severe[metric_id], -1)
+            seen = (signal[rows], known[rows], study.clusters.codes[rows])
+            severe_at = fixed[metric_id] if name == SEVERITY else None
+            yield _curve((judge.name, metric_id, name), seen, rule, severe_at)
+
+
+def _curve(
+    about: tuple[str, str, str], seen: tuple[FloatArray, Labels, IntArray], rule: DecisionRule,
+    severe_at: float | None,
+) -> TriageCurve:  # fmt: skip
+    """`about` are judge, metric and signal; `seen` is the signal, what is severe, and clusters. No
+    threshold is chosen where the judge's own line, `severe_at`, is a good filter."""
+    points = tuple(triage_points(*seen, rule.level))
+    severe = seen[1]
+    n, n_severe = int((severe >= 0).sum()), int((severe == 1).sum())
+    if reason := why_no_choice(*seen):
+        return TriageCurve(*about, points, n, n_severe, reason=reason)
+    choice = None if severe_at is None else fixed_choice(*seen, severe_at, rule.level)
+    if choice is None or not filters_well(choice, rule.assist):
+        choice = cautious_choice(*seen, rule.assist.missed, rule.level)
+    return TriageCurve(*about, points, n, n_severe, choice)
+
+
+def filters_well(choice: Choice, rule: AssistRule) -> bool:
+    """True where a threshold is sure to send, and to miss, no more than ASSIST allows."""
+    sent, missed = choice.expected_sent.high, choice.expected_missed.high
+    return sent is not None and sent <= rule.sent and missed is not None and missed <= rule.missed
+
+
+def _severe_from(metric: Metric, rule: DecisionRule) -> int:
+    index = rule.severe_index(metric)
+    assert index is not None, f"{metric.id} is nominal"
+    return index
+
+
+def _signals(
+    study: Study, metrics: Sequence[Metric], judge: JudgeVerdicts, rule: DecisionRule
+) -> tuple[str, dict[str, FloatArray]]:
+    """The judge's signal and its values by metric, (answers,) each: NaN where there is no verdict.
+    A probability is that of the severe labels together, where there is one on every metric."""
+    score = study.scores(judge)
+    if not np.isnan(score).all():
+        return SCORE, {metric.id: score for metric in metrics}
+    given = [(metric, study.probabilities(judge, metric)) for metric in metrics]
+    probabilities = {
+        m.id: p[:, _severe_from(m, rule) :].sum(axis=1) for m, p in given if p is not None
+    }
+    if len(probabilities) == len(metrics):
+        return PROBABILITY, probabilities
+    severities = {m.id: np.array([*m.severities, np.nan]) for m in metrics}  # last: -1 is no label
+    return SEVERITY, {m.id: severities[m.id][study.judged(judge, m)] for m in metrics}
+
 
 NO_OVERLAP = "on no item can an annotator be compared with others"
 NO_TRUTH = "no item that the judge was asked about has a reference label"
@@ -67,7 +170,7 @@ class Finding:
 
     key: str
     bound: float
-    found: OfSamples
+    found: SampledIntervals
     met: Bools
     not_met: Bools
     n: FloatArray
@@ -111,7 +214,7 @@ def _humans(
     measure: Measure = "accuracy",
 ) -> Finding:  # fmt: skip
     """Judge minus annotator, where the labels of other annotators stand in for the truth: of the
-    margin counts what they leave of it (`signal_left`)."""
+    margin counts what they leave of it (`attenuation_factor`)."""
     right = counts.annotator_pairs
     pairs = (counts.pairs, counts.judge_pairs, counts.failed_pairs, right)
     labels = counts.used(measure, rule.rare)
@@ -122,7 +225,7 @@ def _humans(
         among = mean_of_defined(ratio(agreeing, total))
     # As many labels of which one is right as leave that chance.
     k = np.array(1 / counts.chance) if counts.chance else (total > 0).sum(axis=2)
-    left = 1.0 if counts.by_gold else np.nan_to_num(signal_left(among, k), nan=1)
+    left = 1.0 if counts.by_gold else np.nan_to_num(attenuation_factor(among, k), nan=1)
     margin = bound * np.broadcast_to(left, among.shape)
     return _beside_annotators(
         gaps, margin + counts.spread, margin,
@@ -153,20 +256,21 @@ def _distance(
     farthest = _chosen(gaps, np.stack([gap.high for gap in gaps]).argmax(axis=0))
     value, low, high = (counts.levels * x for x in (farthest.value, farthest.low, farthest.high))
     return Finding(
-        key="humans_distance", bound=bound, at_least=False, found=OfSamples(value, low, high),
+        key="humans_distance", bound=bound, at_least=False,
+        found=SampledIntervals(value, low, high),
         met=high <= bound, not_met=low > bound, n=how_many @ counts.distances[:, 0, 0],
         method=f"{_PAIRS}{SMOOTHED_T}", reason=NO_OVERLAP,
     )  # fmt: skip
 
 
-def _chosen(measured: Sequence[OfSamples], index: IntArray) -> OfSamples:
+def _chosen(measured: Sequence[SampledIntervals], index: IntArray) -> SampledIntervals:
     """Of several measures of the R samples, in each that of the index (R,)."""
     limits = np.stack([(m.value, m.low, m.high) for m in measured])
-    return OfSamples(*limits[index, :, np.arange(len(index))].T)
+    return SampledIntervals(*limits[index, :, np.arange(len(index))].T)
 
 
 def _beside_annotators(
-    gaps: Sequence[OfSamples], met_from: FloatArray, fails_below: FloatArray, **about: Any
+    gaps: Sequence[SampledIntervals], met_from: FloatArray, fails_below: FloatArray, **about: Any
 ) -> Finding:
     """Of several bars (R, bars) all must be reached, and none where the condition fails; reported
     is the one that the judge is furthest from reaching."""
@@ -193,7 +297,7 @@ def _controls(
     ]  # fmt: skip
     alike = [_is_alike(counts, rule, how_many, control) for control in by_control]
     n = how_many @ counts.items.sum(axis=1)
-    leads = leads or [OfSamples(*np.full((3, len(n)), np.nan))]
+    leads = leads or [SampledIntervals(*np.full((3, len(n)), np.nan))]
     same: Bools = np.stack(alike or [np.zeros(len(n), dtype=np.bool_)])
     low, high = (np.stack([getattr(lead, end) for lead in leads]) for end in ("low", "high"))
     failed = same | (high < 0)
@@ -225,7 +329,7 @@ def _is_alike(
 def _worst_and_best(
     counts: StudyCounts, of: tuple[FloatArray, FloatArray, FloatArray], how_many: FloatArray,
     rule: DecisionRule, labels: Bools | None = None,
-) -> OfSamples:  # fmt: skip
+) -> SampledIntervals:  # fmt: skip
     """`of` are the differences, the failures and the number of pairs. Balanced over these `labels`
     (k,); plain where there are none to balance over."""
     x, failed, n = of if labels is None else (counted[:, labels] for counted in of)
@@ -237,7 +341,7 @@ def _worst_and_best(
     return replace(worst, high=best.high)
 
 
-def _difference(counts: StudyCounts) -> Callable[..., OfSamples]:
+def _difference(counts: StudyCounts) -> Callable[..., SampledIntervals]:
     """The measure of a difference that is not balanced: items that share no question are pairs."""
     return paired_difference if counts.alone else partial(mean_difference, balanced=False)
 
@@ -300,7 +404,7 @@ def _severe_gap(
     return replace(gap, not_met=gap.not_met & ~is_noisy)
 
 
-def of_classes(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
+def use_latent_class_gap(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
     """The severe gap by `recall_gap`; every other condition as it is. The interval is the one whose
     limit meets the bound where the root is critical; it fails only where the interval
     of the labels at hand fails too."""

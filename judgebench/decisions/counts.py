@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.decisions.kinds import OF_SEVERE
+from judgebench.decisions.decision import OF_SEVERE
 from judgebench.decisions.rule import Measure
+from judgebench.stats.agreement import hits, least_severe, members
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.jackknife import ClusterCounts
-from judgebench.stats.response_sets import hits, least_severe, members
+from judgebench.stats.intervals import ClusterCounts
 
 Bools = NDArray[np.bool_]
 

@@ -9,16 +9,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 
 from judgebench.errors import Problem, SetupError
+from judgebench.files import DECISION_RULE, StrictModel, find_file, load_model, validate
 from judgebench.rubric import Metric, Rubric
-from judgebench.shipped import DECISION_RULE, find_file
-from judgebench.stats.copies import BarKind
-from judgebench.yaml_file import Strict, load_model, validate
+from judgebench.stats.annotator_bar import BarKind
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Measure = Literal["accuracy", "balanced_accuracy"]
 
 
-class HumansRule(Strict):
+class HumansRule(StrictModel):
     """The judge may fall short of an annotator by at most `margin`, on each of `measures`, and be
     at most `distance` levels further from the truth on average (None: any number).
 
@@ -31,7 +30,7 @@ class HumansRule(Strict):
     distance: float | None = Field(default=0.05, ge=0)
 
 
-class SevereRule(Strict):
+class SevereRule(StrictModel):
     """The judge finds at most a share `margin` less of the severe answers than an annotator of the
     bar, and at least a share `recall` of them (None: that is not required)."""
 
@@ -39,14 +38,14 @@ class SevereRule(Strict):
     margin: Share | None = 0.05
 
 
-class FalseAlarmsRule(Strict):
+class FalseAlarmsRule(StrictModel):
     """The judge calls other answers severe at most a share `margin` more often than an annotator of
     the bar. Good judges of fewer than 450 answers lose by it."""
 
     margin: Share = 0.05
 
 
-class ReplaceRule(Strict):
+class ReplaceRule(StrictModel):
     """The requirements of a judge that replaces annotators; None and false require nothing. It
     must beat every control in balanced agreement where `controls` says so.
 
@@ -82,7 +81,7 @@ class ReplaceRule(Strict):
         return {key: bound for key, bound in bounds.items() if bound is not None}
 
 
-class AssistRule(Strict):
+class AssistRule(StrictModel):
     """The shares that a first-pass filter may send to humans, and miss of the severe answers.
 
     `annotators`: 1 says that one person's labels are truth enough for a filter. Nothing is known
@@ -94,7 +93,7 @@ class AssistRule(Strict):
     annotators: int = Field(default=2, ge=1, le=2)
 
 
-class PlanRule(Strict):
+class PlanRule(StrictModel):
     """A decision is within reach where a share `chance` of the simulated `studies` ends clear with
     at most `most` times the items there are."""
 
@@ -103,7 +102,7 @@ class PlanRule(Strict):
     studies: int = Field(default=200, ge=20)
 
 
-class AlternativeTestRule(Strict):
+class AlternativeTestRule(StrictModel):
     """The Alternative Annotator Test: how much worse than an annotator the judge may be, and the
     one-sided level at which it must beat every baseline.
 
@@ -115,7 +114,7 @@ class AlternativeTestRule(Strict):
     guard: float = Field(default=0.05, gt=0, lt=1)
 
 
-class CertificateRule(Strict):
+class CertificateRule(StrictModel):
     """Until when a certificate holds: for so many `days` (None: without limit), and until the judge
     is shown to give more than the share `changed` of the certified answers another verdict, or to
     find less than the share `severe` of severe answers."""
@@ -125,7 +124,7 @@ class CertificateRule(Strict):
     severe: Share = 0.70
 
 
-class DecisionRule(Strict):
+class DecisionRule(StrictModel):
     """The keys of a rule file, every one of them optional.
 
     `severe_from` names, by metric, the least severe label that counts as severe; default: the

@@ -10,15 +10,15 @@ import yaml
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.files import StrictModel, validate
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE, RATIONALE
 from judgebench.models import kind_of
 from judgebench.models.contract import Conditioning
 from judgebench.models.settings import BackendSettings, place_of
 from judgebench.prompt import JudgeReply, Prompt
-from judgebench.records import SEVERAL, Kind
+from judgebench.records import SEVERAL, AnswerKind
 from judgebench.rubric import Rubric
 from judgebench.stats.consensus import Ties
-from judgebench.yaml_file import Strict, validate
 
 # It names files, so it holds what every file system takes.
 JUDGE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -51,7 +51,7 @@ Mode = Literal["one_pass", "per_metric"]
 Rule = Literal["majority", "median"]
 
 
-class Decoding(Strict):
+class Decoding(StrictModel):
     """The decoding of replies. `max_tokens` None means enough for the reply kind; whatever else is
     None is left out of the request."""
 
@@ -73,7 +73,7 @@ class Decoding(Strict):
         return tuple(k for k in ("temperature", "top_p", "seed") if getattr(self, k) is None)
 
 
-class KnowledgeConfig(Strict):
+class KnowledgeConfig(StrictModel):
     """The look-ups that a judge may make before its verdict: at most `questions` times, `passages`
     of at most `characters` each.
 
@@ -90,7 +90,7 @@ class KnowledgeConfig(Strict):
     characters: int = Field(default=400, ge=50)
 
 
-class JudgeConfig(Strict):
+class JudgeConfig(StrictModel):
     """A language model as a judge. `parse_retries`: how often an unreadable reply is requested
     again.
 
@@ -123,7 +123,7 @@ class JudgeConfig(Strict):
         return f"settings.{key}" if key in BackendSettings.model_fields else place_of(key)
 
 
-class JuryConfig(Strict):
+class JuryConfig(StrictModel):
     """A jury over verdicts that other judges of the same run give.
 
     `median` is by severity and needs ordinal metrics; nominal ones are settled by majority.
@@ -144,7 +144,7 @@ class JuryConfig(Strict):
         return jury
 
 
-class CalibrationConfig(Strict):
+class CalibrationConfig(StrictModel):
     """The verdicts of the judge `calibrate`, once the prior of its labels is removed.
 
     The prior is estimated from the very answers that are judged; see `stats.recalibration`.
@@ -154,7 +154,7 @@ class CalibrationConfig(Strict):
     calibrate: Name
 
 
-class RecordedConfig(Strict):
+class RecordedConfig(StrictModel):
     """Verdicts that somebody has, as a judge; without a `name`, every judge that the file names.
 
     `verdicts` is a table, or a layout.yaml that says where they stand. `expected` says what was
@@ -197,7 +197,7 @@ def judge_entry(value: Any, file: str, node: yaml.Node | None) -> JudgeEntry:
     return validate(value, model, file, node)
 
 
-def judged_kind(config: JudgeConfig, prompt: Prompt) -> Kind:
+def judged_kind(config: JudgeConfig, prompt: Prompt) -> AnswerKind:
     """Of which rows the judge judges: its prompt and `list` say so."""
     if prompt.shows == "criteria":
         return "criterion"
@@ -252,7 +252,7 @@ def _prompt_rules(config: JudgeConfig, prompt: Prompt, rubric: Rubric) -> Iterat
     yield prompt.shows != "answer" and scored, "prompt", message
 
 
-def _place_rules(config: JudgeConfig, prompt: Prompt, kind: Kind) -> Iterator[Fault]:
+def _place_rules(config: JudgeConfig, prompt: Prompt, kind: AnswerKind) -> Iterator[Fault]:
     """Keys about places that have no effect, for nothing is shown side by side, or not in pairs."""
     message = "needs a prompt that shows responses, such as compare"
     yield config.list and prompt.shows != "responses", "list", message

@@ -44,8 +44,8 @@ from judgebench.studies.answers import (
     of_kind,
     text_lengths,
 )
+from judgebench.studies.reference_labels import ratings_by_metric
 from judgebench.studies.study import MAJORITY
-from judgebench.studies.truth import ratings_by_metric
 
 By = tuple[str, ...]  # one column, or several together
 SYSTEM, QUESTION = "system", "question"

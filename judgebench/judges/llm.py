@@ -55,7 +55,7 @@ Order = tuple[int, ...]  # the places of the responses, from 0
 ORDERS: Sequence[Order] = ((0, 1), (1, 0))
 
 
-def settled(
+def combine_orders(
     shown: Sequence[Showing], metrics: Sequence[Metric]
 ) -> tuple[dict[str, str], list[str]]:
     """The labels of the first response against the second, and why they are not those of both
@@ -365,7 +365,7 @@ class LLMJudge:
         if self.kind == "pair":
             both = zip(orders, read, strict=True)
             shown = tuple(Showing(order.index(0), 2, of_order) for order, of_order in both)
-            labels, differing = settled(shown, self.rubric.metrics)
+            labels, differing = combine_orders(shown, self.rubric.metrics)
             reasons += differing
         return Verdict(
             item_id=answer.item_id,

@@ -31,7 +31,7 @@ from judgebench.models.contract import Reply
 from judgebench.prompt import ReplyKind
 from judgebench.records import Answer, Usage, add_known
 from judgebench.rubric import BETWEEN, Metric, Rubric, fold, normalise
-from judgebench.words import counted
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.studies.study import Study

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.errors import Problem, SetupError
-from judgebench.retrieval.vectors import words_of
+from judgebench.judges.retrieval import words_of
 from judgebench.rubric import normalise
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers

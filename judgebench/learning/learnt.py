@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from judgebench.data.delimited import to_csv
+from judgebench.data.formats import to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
@@ -27,8 +27,8 @@ from judgebench.runs.bench import LearntJudge as JudgeOfWing
 from judgebench.runs.judging import Work
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.studies.answers import IndexedAnswers, indexed
-from judgebench.studies.truth import Ratings, TruthConfig, ratings_by_metric
-from judgebench.words import counted
+from judgebench.studies.reference_labels import Ratings, TruthConfig, ratings_by_metric
+from judgebench.text import counted
 
 
 @dataclass(frozen=True)

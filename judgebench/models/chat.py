@@ -21,7 +21,7 @@ import yaml
 from judgebench.errors import SetupError, shorten
 from judgebench.models.contract import Finish, LabelsAsked, Request
 from judgebench.models.settings import EXTRA_BODY, SEND, BackendSettings, Body, place_of
-from judgebench.models.token_log_probabilities import (
+from judgebench.models.token_scoring import (
     LabelsRead,
     Step,
     Token,

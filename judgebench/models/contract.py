@@ -146,7 +146,7 @@ Before = str | tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class TokenScores:
     """The natural log-probability of each token of a text, in order, or the `reason` why there is
     none."""
 
@@ -191,10 +191,10 @@ class Completions:
     reason: str = ""
 
 
-class Weigher(Protocol):
+class TokenScorer(Protocol):
     """Says how likely given texts are. A backend with a method `weigher` gives one."""
 
-    def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[Weighed]:
+    def weigh(self, texts: Sequence[tuple[Before, str]]) -> Sequence[TokenScores]:
         """One for each text behind what stands before it; behind nothing, from BOS on, or EOS where
         there is no BOS. Raises SetupError where the engine cannot."""
         ...
@@ -204,10 +204,10 @@ class Weigher(Protocol):
         ...
 
 
-def weigher_of(backend: Backend, spec: str) -> Callable[[], Weigher]:
+def weigher_of(backend: Backend, spec: str) -> Callable[[], TokenScorer]:
     """A function that opens the weigher of a backend, which may load a model. Raises SetupError
     where it has none."""
-    make: Callable[[], Weigher] | None = getattr(backend, "weigher", None)
+    make: Callable[[], TokenScorer] | None = getattr(backend, "weigher", None)
     if make is None:
         message = "does not say how likely a given text is"
         allowed = "transformers:, vllm:"

@@ -31,7 +31,7 @@ from judgebench.models.chat import (
 )
 from judgebench.models.contract import Reply, Request
 from judgebench.models.settings import PACE, BackendSettings, Body
-from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Transport, Waits
+from judgebench.models.transport import DEFAULT_WAITS, FEW_WORDS, Attempt, Backoff, Transport
 
 _MOST_COST = 1_000.0  # US dollars for one call: what is more is no cost
 _LOG_PROBABILITIES = frozenset({"logprobs", "top_logprobs"})
@@ -49,7 +49,9 @@ class LiteLLM:
     no URL or holds a secret.
     """
 
-    def __init__(self, model: str, settings: BackendSettings, waits: Waits = DEFAULT_WAITS) -> None:
+    def __init__(
+        self, model: str, settings: BackendSettings, waits: Backoff = DEFAULT_WAITS
+    ) -> None:
         self._litellm = _litellm()
         self._model, self._settings = model, settings
         if "?" in (settings.checked_base_url() or ""):

@@ -49,10 +49,10 @@ from judgebench.models.chat import (
     failure,
     read_chat,
 )
-from judgebench.models.checkpoint import break_up, enforces_schema, local_path, sha256_of
+from judgebench.models.checkpoints import break_up, enforces_schema, local_path, sha256_of
 from judgebench.models.contract import LabelsAsked, Reply, Request
 from judgebench.models.settings import BackendSettings
-from judgebench.models.token_log_probabilities import LabelsRead, Place, Token, read_labels
+from judgebench.models.token_scoring import LabelsRead, Place, Token, read_labels
 
 DEFAULT_CONTEXT = 4096
 

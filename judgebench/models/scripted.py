@@ -19,12 +19,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.files import open_bytes, read_object
+from judgebench.files import at_home, open_bytes, read_object, validate
 from judgebench.models.contract import BACKEND_METHODS, Backend, Finish, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.records import Usage, canonical_json
-from judgebench.shipped import at_home
-from judgebench.yaml_file import validate
 
 
 class Scripted:

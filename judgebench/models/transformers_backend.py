@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import MissingExtra, RunError, SetupError
-from judgebench.models.checkpoint import (
+from judgebench.models.checkpoints import (
     ChatEncoder,
     check_base,
     enforces_schema,
@@ -31,9 +31,9 @@ from judgebench.models.checkpoint import (
     too_long,
     with_adapter,
 )
-from judgebench.models.contract import Draws, Reply, Request, Weigher
+from judgebench.models.contract import Draws, Reply, Request, TokenScorer
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weighing import Floats, LabelScorer, Text, TextReader, TokenWeigher
+from judgebench.models.token_scoring import Floats, LabelScorer, Text, TextReader, TokenWeigher
 from judgebench.records import Usage
 
 _UNBOUNDED = 1 << 30
@@ -102,7 +102,7 @@ class TransformersBackend:
             for (room, *_), rows in groups.items():
                 yield from engine.generate(rows, room)
 
-    def weigher(self) -> Weigher:
+    def weigher(self) -> TokenScorer:
         """Loads the model."""
         engine = self._loaded()
         return TokenWeigher(engine.encode, engine)

@@ -44,8 +44,7 @@ from judgebench.models.chat import (
     failure_reason,
 )
 from judgebench.models.contract import Message, Reply, Request
-from judgebench.models.secrets import Secrets
-from judgebench.models.settings import BackendSettings
+from judgebench.models.settings import BackendSettings, Secrets
 
 # One try at one request, and the opening (and closing) of what such tries need.
 Attempt = Callable[[Request], Awaitable[Completion]]
@@ -80,7 +79,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class Backoff:
     """Seconds between tries: `first`, doubled each time, plus jitter; at most `longest`.
 
     A Retry-After takes the place of the doubling, and is obeyed up to `longest_asked`, which is
@@ -98,7 +97,7 @@ class Waits:
         return min(seconds + random.uniform(0, self.first), longest)
 
 
-DEFAULT_WAITS = Waits(longest_asked=600.0)
+DEFAULT_WAITS = Backoff(longest_asked=600.0)
 
 
 def _fault(state: RetryCallState) -> TransientError:
@@ -176,7 +175,7 @@ class Transport:
     def __init__(
         self,
         settings: BackendSettings,
-        waits: Waits,
+        waits: Backoff,
         where: str = "the endpoint",
         limited_for_s: float = LIMITED_FOR_S,
     ) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.errors import MissingExtra, RunError, SetupError
-from judgebench.models.checkpoint import ChatEncoder, enforces_schema, identify, too_long
+from judgebench.models.checkpoints import ChatEncoder, enforces_schema, identify, too_long
 from judgebench.models.contract import (
     Draws,
     Finish,
@@ -31,19 +31,21 @@ from judgebench.models.contract import (
     LabelsAsked,
     Reply,
     Request,
-    Weigher,
+    TokenScorer,
 )
 from judgebench.models.settings import BackendSettings
-from judgebench.models.token_log_probabilities import (
+from judgebench.models.token_scoring import (
+    Floats,
     LabelsRead,
     Place,
     Step,
+    Text,
     Token,
+    TokenWeigher,
     must_be_chained,
     read_labels,
     recorded,
 )
-from judgebench.models.weighing import Floats, Text, TokenWeigher
 from judgebench.records import Usage
 
 # vLLM fills its batches from these: several times as many, for a batch's last replies come alone.
@@ -107,7 +109,7 @@ class VllmBackend:
         while batch := list(islice(source, self._in_flight)):
             yield from self._loaded().replies(batch)
 
-    def weigher(self) -> Weigher:
+    def weigher(self) -> TokenScorer:
         """Loads the model."""
         engine = self._loaded()
         return TokenWeigher(engine.encode, engine)

@@ -30,15 +30,18 @@ from numpy.typing import NDArray
 
 from judgebench.judges.replies import charged_notes
 from judgebench.preferences.criteria import criterion_rows
-from judgebench.records import Estimate, Part, is_slot
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Part, Results, Row, is_slot
 from judgebench.results.shown import JudgesShown, Shown
 from judgebench.rubric import Metric
 from judgebench.runs.open import findings
+from judgebench.stats.agreement import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
-from judgebench.stats.interrater import OBSERVED_AGREEMENT, vote_pairs_by_cluster
-from judgebench.stats.jackknife import ClusterCounts, clustered_estimate, random_groups
-from judgebench.stats.means import clustered_mean
+from judgebench.stats.intervals import (
+    ClusterCounts,
+    clustered_estimate,
+    clustered_mean,
+    random_groups,
+)
 from judgebench.stats.ranks import (
     MAX_REFITS,
     MOST_TUPLES,
@@ -54,7 +57,7 @@ from judgebench.stats.ranks import (
     tuples_within,
     wins_by_cluster,
 )
-from judgebench.stats.repeated import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
+from judgebench.stats.repeated_measures import AMONG_HUMANS, BESIDE_HUMANS, score_agreement
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, backend_fact
 from judgebench.studies.verdicts import is_model
 

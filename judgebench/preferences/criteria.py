@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgebench.results.rows import Row
+from judgebench.records import Row
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.means import clustered_mean
-from judgebench.stats.repeated import score_agreement
+from judgebench.stats.intervals import clustered_mean
+from judgebench.stats.repeated_measures import score_agreement
 from judgebench.studies.study import JudgeVerdicts, Study
 
 ALL = "all criteria"  # as a tag

@@ -6,10 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judgebench.preferences.analysis import FORMAT_CEILING, Preferences
-from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Intervals, Lane, LaneKind, Part
-from judgebench.results.rows import Row
-from judgebench.results.tables import Table
+from judgebench.records import Row
+from judgebench.results.blocks import (
+    Block,
+    IntervalKind,
+    Intervals,
+    LabelledInterval,
+    ReportSection,
+)
+from judgebench.results.tables import Layout, Table
 from judgebench.stats.ranks import FEW_SYSTEMS
 
 _STUBS = {
@@ -137,7 +142,7 @@ _BLOCKS: Mapping[str, Sequence[TableSpec]] = {
 }  # fmt: skip
 
 
-def preferences_part(p: Preferences) -> Part:
+def preferences_part(p: Preferences) -> ReportSection:
     """The part."""
     figures = {"Systems": tuple(_win_rates(p))}
     first = Block("Several responses", tables=(_brief(p),), on_screen=True)
@@ -145,7 +150,9 @@ def preferences_part(p: Preferences) -> Part:
     for heading, specs in _BLOCKS.items():
         tables = tuple(_table(p, spec, p.rows.select(spec.analysis)) for spec in specs)
         blocks.append(Block(heading, tables=tables, figures=figures.get(heading, ())))
-    return Part("preferences", "judges on several responses", p.rows, (first, *blocks), p.notes)
+    return ReportSection(
+        "preferences", "judges on several responses", p.rows, (first, *blocks), p.notes
+    )
 
 
 def _table(p: Preferences, spec: TableSpec, rows: Sequence[Row]) -> Table:
@@ -198,12 +205,12 @@ def _win_rates(p: Preferences) -> Iterator[Intervals]:
     composites, or of the first metric alone."""
     measured = p.rows.values("metric", "win_rate")
     for metric in [m for m in measured if m in p.drawn] or measured[:1]:
-        lines: dict[str, list[Lane]] = {}
+        lines: dict[str, list[LabelledInterval]] = {}
         for row in p.rows.select("win_rate", metric=metric, against=""):
             is_shown = row.statistic == ("judge" if row.judge else "humans")
             if is_shown and not p.is_control(row.judge):
-                kind: LaneKind = "judge" if row.judge else "human"
-                lane = Lane(row.judge or "Humans", kind, row.estimate)
+                kind: IntervalKind = "judge" if row.judge else "human"
+                lane = LabelledInterval(row.judge or "Humans", kind, row.estimate)
                 lines.setdefault(row["system"], []).append(lane)
         yield Intervals(
             f"preferences_win_rates-{metric}",

@@ -1,9 +1,9 @@
 """Whose arguments help most to decide?"""
 
-from judgebench.ranking.proxy.task import ProxyConfig
-from judgebench.ranking.proxy.task_file import in_words, listed
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rank_bench import rank_file, ranking_in_words
+from judgebench.ranking.task import ProxyConfig
+from judgebench.ranking.task_file import in_words, listed
 from judgebench.runs.features import FeatureParts
 
 PARTS = FeatureParts(

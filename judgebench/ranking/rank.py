@@ -18,33 +18,38 @@ import numpy as np
 from judgebench.ranking.human import HumanRanks, human_scores, ranks_of
 from judgebench.ranking.rankers import (
     ONCE,
+    At,
+    KeptRanking,
+    KeptTask,
     RankerKind,
     RankerScores,
     Rankings,
     System,
+    Trained,
     agree,
     columns,
     length_bias,
-    self_preference,
-)
-from judgebench.ranking.ranking_folder import (
-    At,
-    KeptRanking,
-    KeptTask,
-    Trained,
     read_ranking,
     read_tasks,
     read_trained,
+    self_preference,
 )
-from judgebench.records import Answer, Estimate, Verdict, content_hash
-from judgebench.results.rows import Results, Row
+from judgebench.records import Answer, Estimate, Results, Row, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import FiledVerdicts, verdict_path
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.jackknife import FEW_CLUSTERS, LEVEL, ClusterCounts, clustered_estimate
-from judgebench.stats.means import Kind, mean_of, means, sums_by_cluster
-from judgebench.stats.paired import OVER_TRAININGS, holm, p_of_differences, with_trainings
+from judgebench.stats.intervals import (
+    FEW_CLUSTERS,
+    LEVEL,
+    ClusterCounts,
+    Kind,
+    clustered_estimate,
+    mean_of,
+    means,
+    sums_by_cluster,
+)
+from judgebench.stats.paired_tests import OVER_TRAININGS, holm, p_of_differences, with_trainings
 from judgebench.stats.ranks import (
     FRIEDMAN,
     friedman,

@@ -21,42 +21,19 @@ from typing import Any
 
 import yaml
 
-from judgebench.data.table import Table
+from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
 from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, nearest, raise_any
 from judgebench.files import all_or_nothing, disk_errors, to_json, write_atomically
+from judgebench.judges.retrieval import Corpus, read_corpus
 from judgebench.models import check_hosts, hosts_of, open_backend
-from judgebench.models.checkpoint import weights_hosts
+from judgebench.models.checkpoints import find_beside, weights_hosts
 from judgebench.models.contract import drain
-from judgebench.models.encoder import find_beside
 from judgebench.progress import SILENT, Progress
+from judgebench.ranking.examples import EvaluatorPlan, control_arguments
 from judgebench.ranking.human import HumanRanks, human_scores, keep_ranks, read_ranks
-from judgebench.ranking.proxy.arguments import (
-    Argument,
-    ArgumentWriter,
-    arguments_path,
-    costs_of,
-    given_arguments,
-    last_arguments,
-    read_arguments,
-)
-from judgebench.ranking.proxy.examples import EvaluatorPlan, control_arguments
-from judgebench.ranking.proxy.task import (
-    EVALUATOR_KINDS,
-    GOLD,
-    SPLITS,
-    EvaluatorConfig,
-    GeneratorConfig,
-    PassagesConfig,
-    ProxyConfig,
-    ProxyTask,
-    SampleConfig,
-    TaskEntry,
-    TaskInstance,
-)
-from judgebench.ranking.proxy.task_file import load_task, sample_task, split_rows
-from judgebench.ranking.ranking_folder import (
+from judgebench.ranking.rankers import (
     PROXY,
     BySystem,
     KeptInstance,
@@ -70,13 +47,41 @@ from judgebench.ranking.ranking_folder import (
     write_ranking,
     write_text,
 )
+from judgebench.ranking.task import (
+    EVALUATOR_KINDS,
+    GOLD,
+    SPLITS,
+    Argument,
+    ArgumentWriter,
+    EvaluatorConfig,
+    GeneratorConfig,
+    PassagesConfig,
+    ProxyConfig,
+    ProxyTask,
+    SampleConfig,
+    TaskEntry,
+    TaskInstance,
+    arguments_path,
+    costs_of,
+    given_arguments,
+    last_arguments,
+    read_arguments,
+)
+from judgebench.ranking.task_file import load_task, sample_task, split_rows
 from judgebench.records import Dataset
 from judgebench.results.shown import Shown
-from judgebench.retrieval.vectors import Corpus, read_corpus
 from judgebench.runs import run_bench
 from judgebench.runs.bench import BenchConfig, default_run_folder
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Budget, Bundles, Interrupted, Stop, Work, ctrl_c, judge_answers
+from judgebench.runs.judging import (
+    Budget,
+    Interrupted,
+    RequestGroups,
+    Stop,
+    Work,
+    ctrl_c,
+    judge_answers,
+)
 from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, read_config
 from judgebench.runs.open import findings
 from judgebench.studies.answers import indexed
@@ -550,7 +555,7 @@ def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]
     """Write the arguments of every baseline case; what the manifest says of the retrieval."""
     retriever, run = None, step.folder.path
     if bench.proxy.passages is not None:
-        from judgebench.ranking.proxy.passages import PassageRetriever
+        from judgebench.ranking.examples import PassageRetriever
 
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
         retriever = PassageRetriever(bench.proxy.passages, bench.corpus, run / "proxy" / "passages")
@@ -594,8 +599,7 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: Kep
 
     Raises Interrupted where the user stops it; epochs and verdicts done are kept.
     """
-    from judgebench.ranking.proxy.evaluator import ProxyEvaluator
-    from judgebench.ranking.proxy.training import train
+    from judgebench.ranking.evaluator import ProxyEvaluator, train
 
     config, asked = entry.evaluators, kept.answers(document=False)
     models = _taught_by(bench, all_arguments(bench, entry, step.folder.path))
@@ -610,7 +614,7 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: Kep
         step.progress.say(f"{plan.name}: evaluator {n} of {len(plans)} of {entry.task.name}")
         train(plan, where, step.progress, step.stop)
         evaluator = ProxyEvaluator.load(where, entry.task)
-        judge_answers(evaluator, Bundles(evaluator, answers), step)
+        judge_answers(evaluator, RequestGroups(evaluator, answers), step)
         if step.stop.wanted:
             raise Interrupted
 

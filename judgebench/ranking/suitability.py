@@ -26,18 +26,16 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks
 from judgebench.ranking.rankers import OneRanking, RankedTask
-from judgebench.records import Estimate
-from judgebench.results.figure import SMALL, grid_ticks, ink_on, new_figure
-from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Part
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
+from judgebench.results.blocks import Block, ReportSection
+from judgebench.results.figures import SMALL, grid_ticks, ink_on, new_figure
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, Look, Table
+from judgebench.results.tables import Cell, CellTone, Layout, Table
+from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.arrays import Clusters, mean_of_defined
-from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
-from judgebench.stats.jackknife import LEVEL, clustered_estimate
+from judgebench.stats.intervals import LEVEL, clustered_estimate
 from judgebench.stats.ranks import FRIEDMAN, friedman
-from judgebench.words import counted, listed, wrapped
+from judgebench.text import counted, listed, wrapped
 
 _MEDALS = ("🥇", "🥈", "🥉")
 # Okabe and Ito's colours, then Tol's muted ones; all are told apart with every common kind of
@@ -140,7 +138,7 @@ def medals_table(rankings: Sequence[OneRanking], task: RankedTask, key: str) -> 
 def _medal_cell(cell: MedalCell) -> Cell:
     """`gold, llama3 (tied)`."""
     names = ", ".join(placed.words for placed in cell)
-    look: Look = "unclear" if any(placed.unclear for placed in cell) else ""
+    look: CellTone = "unclear" if any(placed.unclear for placed in cell) else ""
     look = "bad" if any(placed.above for placed in cell) else look
     return Cell(f"{names} (tied)" if len(cell) > 1 else names, look=look)
 
@@ -270,14 +268,14 @@ class Suitability(Shown):
     notes: tuple[str, ...] = ()
 
     @property
-    def part(self) -> Part:
+    def part(self) -> ReportSection:
         """A block of sentences for each task, then the tables of all."""
         rows = Results(tuple(row for task in self.tasks for row in task.rows))
         verdicts = [
             Block(f"{task.task}: {headline(task)}", tuple(fitness_sentences(task)), on_screen=True)
             for task in self.tasks
         ]
-        return Part(
+        return ReportSection(
             key="suitability",
             title="is the task fit to rank arguments by?",
             results=rows,

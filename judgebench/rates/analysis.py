@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.alignment.caveats import reference_labels
+from judgebench.alignment.notes import reference_labels
 from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.rubric import Metric
 from judgebench.runs.from_tables import Tables, study_from
 from judgebench.runs.open import Truth, is_run
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio, value_counts
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
 from judgebench.stats.partly_labelled import (
     Asked,
     Powered,
@@ -37,10 +36,17 @@ from judgebench.stats.partly_labelled import (
     tuning_of,
     unlike,
 )
-from judgebench.studies.drawn import NOT_SAID, Cells, Drawn, Mask, drawn_of, kept_columns, texts_of
-from judgebench.studies.labelled import FEWEST, MOST_GROUPS, differences, traits_of
-from judgebench.studies.study import Study
-from judgebench.words import counted
+from judgebench.studies.reference_labels import (
+    NOT_SAID,
+    Cells,
+    Drawn,
+    Mask,
+    drawn_of,
+    kept_columns,
+    texts_of,
+)
+from judgebench.studies.study import FEWEST, MOST_GROUPS, Study, differences, traits_of
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,8 +101,8 @@ class Rates(Shown):
         """The rates of every label that a screen shows, systems down, an interval for each way, as
         axes of matplotlib: `ax`, or those of a new figure of a `width` in inches. Raises SetupError
         where nothing was estimated."""
-        from judgebench.results.figure import draw_intervals, plotted
-        from judgebench.results.part import Intervals, figures_of
+        from judgebench.results.blocks import Intervals, figures_of
+        from judgebench.results.figures import draw_intervals, plotted
 
         figures = [f for f in figures_of([self.part]) if isinstance(f, Intervals)]
         lines = [(f"{f.title}, {name}", lanes) for f in figures for name, lanes in f.lines]

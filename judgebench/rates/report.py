@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judgebench.rates.analysis import ALL, Rates
-from judgebench.records import Estimate
-from judgebench.results.layout import Layout
-from judgebench.results.part import Block, Intervals, Lane, LaneKind, Part
-from judgebench.results.rows import Row
-from judgebench.results.tables import Cell, Table, in_per_cent
-from judgebench.words import counted, listed
+from judgebench.records import Estimate, Row
+from judgebench.results.blocks import (
+    Block,
+    IntervalKind,
+    Intervals,
+    LabelledInterval,
+    ReportSection,
+)
+from judgebench.results.tables import Cell, Layout, Table, in_per_cent
+from judgebench.text import counted, listed
 
 # The valid ways first, and last what a narrow screen may break off.
 _WAYS = {"human": "Human labels", "ppi": "PPI++", "verdicts": "Verdicts*",
          "rogan_gladen": "Rogan-Gladen"}  # fmt: skip
 _LABELS = {"saved": "Labels saved", "needed": "More labels"}
-_LANES: dict[str, LaneKind] = {"human": "human", "ppi": "judge", "rogan_gladen": "judge",
+_LANES: dict[str, IntervalKind] = {"human": "human", "ppi": "judge", "rogan_gladen": "judge",
                                "verdicts": "control"}  # fmt: skip
 _OF_VERDICTS = "* The judge's errors are in it: not a valid estimate by itself."
 _OF_PPI = (
@@ -38,14 +42,14 @@ _OF_DIFFERENCES = (
 _MOST_PAIRS = 6
 
 
-def rates_part(r: Rates) -> Part:
+def rates_part(r: Rates) -> ReportSection:
     """The part of the rates."""
     whole = [(m, judge, r.labels(m)) for m in r.titles for judge in _judges(r, m) or [""]]
     short = [(metric, _best(r, metric), labels) for metric, labels in r.main.items()]
     compared = (*r.compared, *_nothing_added(r))
     sentences = (*_saved_sentences(r), *_difference_sentences(r))
     paper = {way: heading for way, heading in _WAYS.items() if way != "rogan_gladen"}
-    return Part(
+    return ReportSection(
         "rates", "how often each label occurs", r.rows,
         (
             Block("Rates of the labels", compared,
@@ -180,9 +184,9 @@ def _differences_table(r: Rates, metric: str) -> Table:
 
 def _figure(r: Rates, metric: str, judge: str, labels: Sequence[str]) -> Intervals:
     """Labels and groups down, an interval for each way."""
-    lines: dict[str, list[Lane]] = {}
+    lines: dict[str, list[LabelledInterval]] = {}
     for row in _rows(r, metric, judge, labels, _WAYS):
-        lane = Lane(_WAYS[row.statistic], _LANES[row.statistic], row.estimate)
+        lane = LabelledInterval(_WAYS[row.statistic], _LANES[row.statistic], row.estimate)
         lines.setdefault(_line(r, row), []).append(lane)
     return Intervals(
         f"rates_{metric}", r.titles[metric],

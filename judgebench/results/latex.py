@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
-from judgebench.results.part import Block, Part, blocks_of
+from judgebench.results.blocks import Block, ReportSection, blocks_of
 from judgebench.results.tables import DASH, Cell, Table, brief, rests_on, split_columns
-from judgebench.words import printable
+from judgebench.text import printable
 
 _HEAD = "% Made by judgebench. Needs \\usepackage{booktabs} in the preamble.\n"
 # Pages of their own, of one column, where a table stands where it is written.
@@ -45,7 +45,7 @@ _ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u
 _LAST_LETTER = "\u017f"  # of those with an accent that it knows
 
 
-def to_latex(parts: Sequence[Part]) -> dict[str, str]:
+def to_latex(parts: Sequence[ReportSection]) -> dict[str, str]:
     """File name -> content: `main.tex` where the parts have tables for a paper, `appendix.tex` with
     the sentences and the tables of every block."""
     files: dict[str, str] = {}

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from judgebench.records import Results
+from judgebench.results.blocks import ReportSection
+from judgebench.results.documents import table_lines
 from judgebench.results.latex import to_latex
-from judgebench.results.markdown import table_lines
-from judgebench.results.part import Part
-from judgebench.results.rows import Results
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Table
 
@@ -31,9 +31,9 @@ class PaperTable(Shown):
         self.table, self._lines, self._index, self._results = table, lines, index, results
 
     @cached_property
-    def part(self) -> Part:
+    def part(self) -> ReportSection:
         """The table as a part of a report."""
-        return Part(self.table.key, self.table.title, self._results, paper=(self.table,))
+        return ReportSection(self.table.key, self.table.title, self._results, paper=(self.table,))
 
     def to_frame(self, failures: Any = None) -> pd.DataFrame:
         """A line for each line of the table: the values, and where there are intervals their limits

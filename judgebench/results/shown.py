@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from judgebench.errors import SetupError
-from judgebench.results.part import LaneKind, Part, caveats, incomplete
-from judgebench.results.rows import Results
+from judgebench.records import Results
+from judgebench.results.blocks import IntervalKind, ReportSection, caveats, incomplete
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,13 +31,13 @@ class Shown:
     gaps: tuple[str, ...] = ()
 
     @cached_property
-    def part(self) -> Part:
+    def part(self) -> ReportSection:
         """The presentation of these findings."""
         module, _, name = self.presented_by.partition(":")
         return incomplete(getattr(import_module(module), name)(self), self.gaps)
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ReportSection]:
         """The parts of a report on these findings alone."""
         return [self.part]
 
@@ -67,7 +67,7 @@ class Shown:
         >>> axes.get_xlabel()
         'Share of answers with the reference label'
         """
-        from judgebench.results.figure import draw_standings, plotted
+        from judgebench.results.figures import draw_standings, plotted
 
         if not (lines := self.part.standings):
             raise SetupError("there is nothing to plot: no judge was compared with annotators")
@@ -83,7 +83,7 @@ class Shown:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from judgebench.results.html import fragment
+        from judgebench.results.documents import fragment
 
         return fragment(self.part)
 
@@ -102,7 +102,7 @@ class JudgesShown(Shown):
         """True for a baseline."""
         return self.judges.get(judge) == "control"
 
-    def lane(self, judge: str) -> LaneKind:
+    def lane(self, judge: str) -> IntervalKind:
         """The kind as which the judge is drawn."""
         return "control" if self.is_control(judge) else "judge"
 

@@ -1,29 +1,30 @@
-"""The view in a terminal: what matters most, and the caveats last."""
+"""The screen that tables and progress are drawn on."""
 
 from __future__ import annotations
 
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import IO, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judgebench.results.part import (
+from judgebench.results.blocks import (
     FEW_OUTCOMES,
     MISSES,
     UNDERSTOOD,
     Block,
-    Part,
-    Standing,
+    DecisionSummary,
+    ReportSection,
     blocks_of,
     caveats,
     one_screen,
@@ -38,7 +39,23 @@ from judgebench.results.tables import (
     rests_on,
     split_columns,
 )
-from judgebench.words import counted, longest_word, printable, wrapped
+from judgebench.text import counted, for_terminal, longest_word, printable, wrapped
+
+
+class Screen(Console):
+    """A rich Console on which text is text: no markup, no emoji codes, and nothing in it that a
+    terminal would obey. Its own colours and bars are drawn as ever."""
+
+    def __init__(self, file: IO[str] | None = None, *, quiet: bool = False) -> None:
+        super().__init__(file=file, quiet=quiet, markup=False, highlight=False, emoji=False)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """As `Console.render`."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=for_terminal(segment.text))
+
 
 _BESIDE = 3  # what padding and the space between columns take
 _STUB = 16  # the width that is left for names
@@ -55,7 +72,7 @@ _MOST_SAID = (FEW_OUTCOMES, 24)  # whose next steps, and whose reasons, are prin
 
 
 def print_parts(
-    parts: Sequence[Part],
+    parts: Sequence[ReportSection],
     console: Console,
     name: str = "",
     *,
@@ -79,7 +96,7 @@ def print_parts(
         console.print(Text(f"{'' if read else '! '}{printable(note)}", "" if read else "yellow"))
 
 
-def as_text(part: Part, width: int = 100) -> str:
+def as_text(part: ReportSection, width: int = 100) -> str:
     """The first thing that a part has to say on a screen, without colours, and its caveats."""
     out = io.StringIO()
     plain: dict[str, Any] = {"no_color": True, "force_terminal": False, "force_jupyter": False}
@@ -100,7 +117,9 @@ def _print_block(block: Block, console: Console, everything: bool) -> None:
         print_table(table, console, block.brief)
 
 
-def _print_standings(standings: Sequence[Standing], console: Console, everything: bool) -> None:
+def _print_standings(
+    standings: Sequence[DecisionSummary], console: Console, everything: bool
+) -> None:
     """Group by metric: a line of numbers for each judge, and under it why and what to do next. With
     many of them the next steps stand together at the end, and with very many the reason is left to
     `everything`."""
@@ -121,7 +140,7 @@ def _print_standings(standings: Sequence[Standing], console: Console, everything
         _print_next_steps(standings, console)
 
 
-def _print_next_steps(standings: Sequence[Standing], console: Console) -> None:
+def _print_next_steps(standings: Sequence[DecisionSummary], console: Console) -> None:
     """The most common next steps, each once, and how to see the others."""
     console.print()
     steps = Counter(one.next for one in standings).most_common()
@@ -141,7 +160,7 @@ def _here(step: str) -> str:
     return f"{step[:1].lower()}{step[1:]}".replace(MISSES, f"{MISSES} (in the report)")
 
 
-def _print_numbers(one: Standing, console: Console, start: int) -> None:
+def _print_numbers(one: DecisionSummary, console: Console, start: int) -> None:
     """The name, the outcome and the numbers on a line; the name on its own where it is long."""
     line = Text(f"  {printable(one.judge)}")
     if line.cell_len + 2 > start:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
-from judgebench.data.pairs import PairsConfig
+from judgebench.data.conversation import PairsConfig
 from judgebench.errors import Problem
+from judgebench.files import StrictModel
 from judgebench.judges.config import CalibrationConfig, JuryConfig, Name
 from judgebench.judges.control import By, Control, ControlJudge
 from judgebench.judges.judge import Judge
@@ -26,10 +27,9 @@ from judgebench.records import SEVERAL, Answer, Dataset
 from judgebench.rubric import Rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.verdicts import suspicions
-from judgebench.words import counted, listed
-from judgebench.yaml_file import Strict
+from judgebench.text import counted, listed
 
 if TYPE_CHECKING:
     from judgebench.runs.folder import RunFolder
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 SectionModel = TypeVar("SectionModel", bound=BaseModel)
 
 
-class ReportConfig(Strict):
+class ReportConfig(StrictModel):
     """The `level` of every interval."""
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
 
 
-class BenchConfig(Strict):
+class BenchConfig(StrictModel):
     """The keys of bench.yaml but for those of features. Paths are seen from the folder of the file
     that names them.
 

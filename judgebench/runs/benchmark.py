@@ -92,10 +92,10 @@ def run(
     """
     from judgebench.judges.llm import judges_from
     from judgebench.progress import SILENT, ProgressDisplay
-    from judgebench.results.screen import Screen
+    from judgebench.results.terminal import Screen
     from judgebench.runs import run_bench
     from judgebench.runs.bench import Bench
-    from judgebench.runs.run_bench import batched, place_of
+    from judgebench.runs.run_bench import batched, choose_run_folder
 
     to = Path(folder) if folder else None
     shown = ProgressDisplay(Screen()) if show_progress else nullcontext(SILENT)
@@ -106,7 +106,7 @@ def run(
                 raise SetupError(Problem(message, field="judges" if judges else "batch"))
             return open_run(run_section(to, progress, budget))
         loaded = bench if isinstance(bench, Bench) else load_bench(bench)
-        found, notice = place_of(loaded, to)
+        found, notice = choose_run_folder(loaded, to)
         if notice:
             warnings.warn(notice, stacklevel=2)
         try:
@@ -120,8 +120,8 @@ def run(
 
 def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None], Path] | None:
     """The function that runs a bench.yaml that is no benchmark of judges, such as a ranking."""
+    from judgebench.files import load_yaml
     from judgebench.runs.load import bench_file
-    from judgebench.yaml_file import load_yaml
 
     file = bench_file(bench)
     value = load_yaml(file)

@@ -30,7 +30,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.answer_file import answer_line, read_answers
+from judgebench.data.conversation import answer_line, read_answers
 from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError
 from judgebench.files import (
     disk_errors,
@@ -39,13 +39,13 @@ from judgebench.files import (
     read_object,
     to_json,
     to_line,
+    validate,
     write_atomically,
 )
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.verdict_log import FiledVerdicts, read_verdicts, verdict_line, verdict_path
 from judgebench.studies.answers import IndexedAnswers
-from judgebench.yaml_file import validate
 
 BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
 _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)

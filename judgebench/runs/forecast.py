@@ -8,7 +8,7 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.records import Usage
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Budget, Bundles
+from judgebench.runs.judging import Budget, RequestGroups
 from judgebench.runs.verdict_log import FiledVerdicts
 from judgebench.studies.answers import indexed
 
@@ -42,12 +42,12 @@ def forecast(bench: Bench, folder: RunFolder) -> list[Forecast]:
     """Forecast the rest of each language model's work without calling any, nor writing."""
     shared = indexed(bench.dataset.answers)
     return [
-        _forecast(judge, Bundles(judge, indexed(answers), shared, bench.parents), folder)
+        _forecast(judge, RequestGroups(judge, indexed(answers), shared, bench.parents), folder)
         for judge, answers in bench.models
     ]
 
 
-def _forecast(judge: LLMJudge, bundles: Bundles, folder: RunFolder) -> Forecast:
+def _forecast(judge: LLMJudge, bundles: RequestGroups, folder: RunFolder) -> Forecast:
     rows, path = bundles.rows, folder.verdict_path(judge.name)
     verdicts = FiledVerdicts(path, judge.signature, bundles.answers)
     unread = verdicts.to_ask_again(rows, judge.parse_retries)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.open import Truth, is_run, open_run, truth_config
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
 from judgebench.studies.answers import indexed
-from judgebench.studies.drawn import kept_columns
+from judgebench.studies.reference_labels import TruthConfig, kept_columns
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, study_of
-from judgebench.studies.truth import TruthConfig
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +153,7 @@ def study(
         recorded_judges,
         truth_of_others,
     )
-    from judgebench.results.part import UNDERSTOOD
+    from judgebench.results.blocks import UNDERSTOOD
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 

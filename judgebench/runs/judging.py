@@ -208,7 +208,7 @@ def tasks_of(answers: IndexedAnswers) -> Iterator[Task]:
     return (Task(answers[row], None, answers.content_hash(row)) for row in range(len(answers)))
 
 
-def judge_answers(judge: Judge, bundles: Bundles, work: Work) -> None:
+def judge_answers(judge: Judge, bundles: RequestGroups, work: Work) -> None:
     """Bring one judge's verdicts up to date. Raises BudgetSpent or what its engine raises."""
     parse_retries: int = getattr(judge, "parse_retries", 0)
     path, rows = work.folder.verdict_path(judge.name), bundles.rows
@@ -258,7 +258,7 @@ def ask(
             work.budget.pay(verdict.cost, price_field)
 
 
-class Bundles:
+class RequestGroups:
     """The `rows` that a judge judges, those of a bundle beside each other: what is shown in one
     request. Most judges are shown one answer at a time, and judge all. `numbers` (answers,) are
     those of the bundles, -1 for an answer that is not judged.

@@ -18,6 +18,7 @@ from judgebench.data.named import PROBABILITY
 from judgebench.data.tables import SUFFIXES
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 from judgebench.features import FEATURES, Feature
+from judgebench.files import is_file, load_with_lines, node_below, shipped_folder, validate
 from judgebench.judges.config import (
     CORE_ENTRIES,
     JUDGE_NAME,
@@ -31,14 +32,13 @@ from judgebench.judges.config import (
     judged_kind,
 )
 from judgebench.judges.control import ABOUT, UNTAUGHT, ControlJudge, control_judges, usual_controls
-from judgebench.judges.knowledge import LookingUp, open_library
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge, recorded_judges
+from judgebench.judges.retrieval import WORDS, LookingUp, open_library
 from judgebench.models import check_hosts, hosts_of, open_backend
-from judgebench.models.checkpoint import weights_hosts
+from judgebench.models.checkpoints import weights_hosts
 from judgebench.prompt import Prompt, load_prompt
 from judgebench.records import Answer, Dataset
-from judgebench.retrieval.vectors import WORDS
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import (
     Bench,
@@ -52,9 +52,7 @@ from judgebench.runs.bench import (
 )
 from judgebench.runs.features import learnings
 from judgebench.runs.ray_engine import ray_hosts
-from judgebench.shipped import is_file, shipped_folder
 from judgebench.studies.answers import indexed
-from judgebench.yaml_file import load_with_lines, node_below, validate
 
 T = TypeVar("T")
 

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from judgebench.errors import Problem, SetupError
+from judgebench.files import validate
 from judgebench.judges.recorded import (
     AsJudges,
     annotators_as_judges,
     lacking_labels,
     truth_of_others,
 )
-from judgebench.models.checkpoint import WEIGHTS
+from judgebench.models.checkpoints import WEIGHTS
 from judgebench.runs.features import analyses, with_features
 from judgebench.runs.folder import RunFolder
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
 from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study, backend_fact, study_of
-from judgebench.studies.truth import TruthConfig
-from judgebench.yaml_file import validate
 
 if TYPE_CHECKING:
     from judgebench.results.shown import Shown

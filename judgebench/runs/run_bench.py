@@ -23,18 +23,18 @@ from judgebench.errors import (
     Problem,
     SetupError,
 )
-from judgebench.judges import derived
+from judgebench.judges import recorded as derived
 from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
-from judgebench.judges.derived import Judged
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
+from judgebench.judges.recorded import JudgedAnswers
 from judgebench.models import kind_of
 from judgebench.models.batch import Batched
 from judgebench.models.contract import Backend
 from judgebench.progress import SILENT, Progress, backend_warnings_to
 from judgebench.records import Answer, canonical_json, content_hash
-from judgebench.results.part import UNDERSTOOD
+from judgebench.results.blocks import UNDERSTOOD
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.features import learnings
@@ -43,7 +43,7 @@ from judgebench.runs.forecast import budget_of
 from judgebench.runs.judging import (
     PATIENCE_S,
     Budget,
-    Bundles,
+    RequestGroups,
     Stop,
     Work,
     ctrl_c,
@@ -73,7 +73,7 @@ class Parallelism:
         if self.engine == "ray" and any(judge.config.knowledge for judge in bench.judges):
             raise SetupError(Problem("does not serve judges with `knowledge`", field="engine"))
 
-    def judge(self, judge: Judge, bundles: Bundles, work: Work) -> None:
+    def judge(self, judge: Judge, bundles: RequestGroups, work: Work) -> None:
         """As `judge_answers`, on the cluster where one shares the work of language models."""
         if self.engine == "ray" and isinstance(judge, LLMJudge):
             from judgebench.runs.ray_engine import OnRay
@@ -139,7 +139,7 @@ def run(
                 raise JudgesStopped(left_out) from stopped
 
 
-def place_of(bench: Bench, folder: Path | None = None) -> tuple[RunFolder, str]:
+def choose_run_folder(bench: Bench, folder: Path | None = None) -> tuple[RunFolder, str]:
     """The run folder (default: runs/NAME). Where that holds more answers than the first ones that
     were asked for, it stays as it is: then one beside it, and a sentence that says so."""
     found, own = RunFolder(folder or default_run_folder(bench.config)), len(bench.answers)
@@ -236,9 +236,9 @@ def _judge_in_turn(
     errors = []
     for judge in judges:
         try:
-            parallelism.judge(judge, Bundles(judge, answers, parents=bench.parents), work)
+            parallelism.judge(judge, RequestGroups(judge, answers, parents=bench.parents), work)
             for other in (other for other in bench.variants if other.of == judge.name):
-                asked = Bundles(other.judge, indexed(other.answers), answers, bench.parents)
+                asked = RequestGroups(other.judge, indexed(other.answers), answers, bench.parents)
                 parallelism.judge(other.judge, asked, work)
             work.outcomes[judge.name] = ""
         except JudgebenchError as error:  # the next engine may do better
@@ -330,10 +330,10 @@ def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric
     return rubric.only(sorted(set.intersection(*judged) or set.union(*judged)))
 
 
-def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> Judged:
+def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> JudgedAnswers:
     ours = (v for v in folder.verdicts(name) if v.signature == signature)
     rows = ((answers.row_of(v.item_id, v.content_hash), v) for v in ours)
-    return Judged(answers.all, (found for found in rows if found[0] >= 0))
+    return JudgedAnswers(answers.all, (found for found in rows if found[0] >= 0))
 
 
 _BATCHES = "batches-{}.json"

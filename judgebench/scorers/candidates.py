@@ -11,7 +11,7 @@ import numpy as np
 
 from judgebench.files import read_lines
 from judgebench.records import Status
-from judgebench.results.part import LaneKind
+from judgebench.results.blocks import IntervalKind
 from judgebench.rubric import Metric
 from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.open import verdicts_of
@@ -105,7 +105,7 @@ class Candidate:
     `severity`, turned so that more is more severe, unless nobody said which way is better."""
 
     name: str
-    kind: LaneKind
+    kind: IntervalKind
     x: FloatArray
     better: Better = "lower"
 
@@ -116,7 +116,7 @@ class Candidate:
 
 def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
     """The scorers of a run."""
-    kinds: list[LaneKind] = ["control" if run.is_control else "judge" for run in runs]
+    kinds: list[IntervalKind] = ["control" if run.is_control else "judge" for run in runs]
     return [
         Candidate(run.name, kind, study.scores(run.judged), run.better)
         for run, kind in zip(runs, kinds, strict=True)

@@ -13,19 +13,19 @@ import yaml
 from pydantic import Field, RootModel, field_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.files import StrictModel, node_below, validate
 from judgebench.judges.config import Name
 from judgebench.models import hosts_of
 from judgebench.models.settings import BackendSettings
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered
-from judgebench.yaml_file import Strict, node_below, validate
 
 KEY = "scorers"
 _RADGRAPH = r"^(.*/)?(radgraph|radgraph-xl|modern-radgraph-xl|echograph)$"
 _FIELD = re.compile(r"{(\w+)}")
 
 
-class ScorerConfig(Strict):
+class ScorerConfig(StrictModel):
     """The settings that all have in common. Without a `name` it is called as the scorer."""
 
     scorer: str
@@ -241,7 +241,7 @@ class ScorersConfig(RootModel[tuple[Any, ...]]):
     """The key `scorers` of bench.yaml; `scorer_config` reads its entries."""
 
 
-class FitConfig(Strict):
+class FitConfig(StrictModel):
     """A judge that follows from a score: thresholds are fitted to the human labels of the `metric`
     (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.differences import corrected
-from judgebench.data.table import Table
+from judgebench.alignment.raters import corrected
+from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.results.rows import Results, Row
+from judgebench.records import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
 from judgebench.scorers.measure import redundancy_rows, with_chance
@@ -41,7 +41,7 @@ _PAIRS = ("first", "second", "winner")
 class Correlations(Shown):
     """The associations of the columns of a table with so many answers, or systems."""
 
-    presented_by = "judgebench.scorers.part:correlations_part"
+    presented_by = "judgebench.scorers.report:correlations_part"
 
     name: str
     rows: Results

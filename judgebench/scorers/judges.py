@@ -55,18 +55,16 @@ from judgebench.scorers.config import (
     SimpleConfig,
     scorer_config,
 )
-from judgebench.scorers.likelihood import Likelihood
-from judgebench.scorers.neural import bertscore, learned, moverscore, radgraph
-from judgebench.scorers.scorer import KeptScores, Scorer
-from judgebench.scorers.simple import column, ngram, simple
+from judgebench.scorers.model_scorers import Likelihood, bertscore, learned, moverscore, radgraph
+from judgebench.scorers.scorer import KeptScores, Scorer, column, ngram, simple
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.recalibration import Rising, best_cuts, rises, rising
+from judgebench.stats.calibration import Rising, best_cuts, rises, rising
 from judgebench.studies.answers import IndexedAnswers
 
 _CUTS = "cuts.json"
 
 
-class Cuts(Learner):
+class LabelThresholds(Learner):
     """Labels by cuts on a score, for each metric in its own direction. The score of a verdict is
     turned so that more is more severe on the rubric's first of them."""
 
@@ -134,7 +132,8 @@ def fitted_judges(
     gather = Gathered(str(bench.file))
     judges = [
         LearntJudge(
-            entry.name, Cuts(kept(entry.how), own.rubric, entry.hosts), own, own.cells, home,
+            entry.name, LabelThresholds(kept(entry.how), own.rubric, entry.hosts), own,
+            own.cells, home,
             kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
             more={"folds": describe_folds(own)},
         )

@@ -21,9 +21,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from judgebench.alignment.differences import corrected
-from judgebench.records import Estimate, is_slot
-from judgebench.results.rows import Results, Row
+from judgebench.alignment.raters import corrected
+from judgebench.records import Estimate, Results, Row, is_slot
 from judgebench.results.shown import Shown
 from judgebench.scorers.candidates import (
     Candidate,
@@ -34,8 +33,8 @@ from judgebench.scorers.candidates import (
     scorer_candidates,
     severities,
 )
+from judgebench.scorers.consistency import steady_rows
 from judgebench.scorers.scorer import reference_systems, references_of
-from judgebench.scorers.steady import steady_rows
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.association import (
     Association,
@@ -46,9 +45,9 @@ from judgebench.stats.association import (
     associations,
     difference,
 )
-from judgebench.stats.jackknife import LEVEL
-from judgebench.stats.paired import SIDES_SWAPPED, SIGNS_FLIPPED
-from judgebench.stats.redundancy import LEAST, redundancy
+from judgebench.stats.intervals import LEVEL
+from judgebench.stats.paired_tests import SIDES_SWAPPED, SIGNS_FLIPPED
+from judgebench.stats.repeated_measures import LEAST, redundancy
 from judgebench.studies.study import Study
 
 _NO_TEST = "both order all these answers alike, or there are too few"
@@ -185,7 +184,7 @@ class BesideHumans(Shown):
     """The worth of scorers. `measure` describes the rows; `titles` are those of the metrics that
     have human severities, `humans`."""
 
-    presented_by = "judgebench.scorers.part:scorers_part"
+    presented_by = "judgebench.scorers.report:scorers_part"
 
     titles: Mapping[str, str]
     runs: tuple[ScorerRun, ...]

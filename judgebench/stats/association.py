@@ -27,18 +27,19 @@ from scipy.special import ndtri, stdtr, stdtrit
 from judgebench.records import Estimate
 from judgebench.stats import ranks
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.jackknife import (
+from judgebench.stats.intervals import (
     LEVEL,
+    MEAN_CORRELATION,
     OF_CORRELATION,
     SHARE,
     Bounds,
     clustered_estimate,
     explained,
     jackknife_interval,
+    moments_by_cluster,
     random_groups,
 )
-from judgebench.stats.means import MEAN_CORRELATION, moments_by_cluster
-from judgebench.stats.paired import permutation_test
+from judgebench.stats.paired_tests import permutation_test
 from judgebench.stats.ranks import JUMPS, item_ranks
 
 Coefficient = Literal["pearson", "spearman", "kendall", "pairwise"]

@@ -1,25 +1,223 @@
-"""Intervals that hold for small samples: one proportion, and the mean difference of two raters.
+"""Estimates with intervals that take whole clusters as what was sampled.
 
-Where items come in clusters, counts are rows with one kind of cluster each, (U,) or, in columns
-by reference label, (U, k); `how_many` (R, U) says how often each kind occurs in each of R samples.
-One sample is R = 1; a thousand simulated ones cost little more.
+Every statistic is a function of counts that add up over clusters: without one cluster they are the
+total less its own, and no row is ever copied or labelled again. Clusters with equal counts are of
+one kind. 100,000 one-item clusters of a 4-label confusion matrix are 16 kinds, so that 17
+evaluations make the interval.
 
-Looks at a study before its end: how much stricter each must be so that errors stay rare.
+Scores that are not counts make every cluster unlike every other. Where a statistic of them costs
+much, `random_groups` makes few of many.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import scipy  # whose parts load when they are first used
 from numpy.polynomial.legendre import leggauss
 
 from judgebench.records import Estimate
-from judgebench.stats.arrays import FloatArray, mean_of_defined, ratio
+from judgebench.stats.arrays import (
+    Clusters,
+    FloatArray,
+    IntArray,
+    distinct_rows,
+    mean_of_defined,
+    ratio,
+)
+
+LEVEL = 0.95
+MIN_CLUSTERS = 5  # with fewer there is no interval, unless items are independent
+FEW_CLUSTERS = 10  # with fewer an interval is a rough one
+MAX_GROUPS = 2000
+NO_WIDTH = 1e-9  # what rounding leaves of an interval whose limits are equal
+
+Formula = Callable[[FloatArray], FloatArray]
+Reason = Callable[[FloatArray], str]
+Bounds = tuple[float, float]  # the least and the largest value of a statistic
+UNBOUNDED: Bounds = (-math.inf, math.inf)
+SHARE: Bounds = (0.0, 1.0)
+OF_CORRELATION: Bounds = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A function of counts that add up over clusters."""
+
+    formula: Formula  # counts (..., *shape) -> (...), NaN where undefined, without warnings
+    undefined: Reason  # why it is undefined for one array of counts; '' where it is defined
+    bounds: Bounds = UNBOUNDED
+    # Of a share of items, and of the difference of two shares of the same items: their number.
+    items: Formula | None = None
+    no_interval: Reason = lambda counts: ""  # why one array of counts is too small for an interval
+
+
+def where_empty(reason: str) -> Reason:
+    """An `undefined` that gives `reason` for counts that are all 0."""
+    return lambda counts: "" if counts.any() else reason
+
+
+def explained(formula: Formula, why: Reason, bounds: Bounds = UNBOUNDED) -> Statistic:
+    """The statistic that is undefined where its formula is NaN, for the reason `why`."""
+
+    def undefined(counts: FloatArray) -> str:
+        return why(counts) if np.isnan(formula(counts)) else ""
+
+    return Statistic(formula, undefined, bounds)
+
+
+def clustered_estimate(
+    counts: FloatArray | IntArray | ClusterCounts,
+    statistic: Statistic,
+    level: float = LEVEL,
+    *,
+    n: int,
+    n_missing: int = 0,
+) -> Estimate:
+    """`statistic` of the summed counts, with an interval over clusters.
+
+    `counts` is (G, ...), one array of counts a cluster; empty clusters are left out. Several
+    statistics of the same counts are faster where these are made a ClusterCounts first. `n` and
+    `n_missing` go into the Estimate as they are. A share has the interval of `clustered_share`,
+    a difference of shares that of `mean_difference`, and any other statistic that of
+    `jackknife_interval`. There is none below MIN_CLUSTERS clusters, but for a share of independent
+    items, and `reason` says why.
+
+    >>> share = Statistic(lambda c: c[..., 0] / c.sum(axis=-1), lambda c: "")
+    >>> clustered_estimate(np.array([[1, 1], [2, 0], [0, 2], [2, 0]]), share, n=8).value
+    0.625
+    """
+    sample = counts if isinstance(counts, ClusterCounts) else ClusterCounts(counts)
+    value = float(statistic.formula(sample.total))
+    undefined = statistic.undefined(sample.total)
+    if undefined or np.isnan(value):
+        return Estimate(None, n=n, n_missing=n_missing, reason=undefined, level=level)
+    if reason := statistic.no_interval(sample.total):
+        estimate = Estimate(value, reason=reason)
+    elif statistic.items is not None:
+        estimate = _of_shares(sample, statistic, statistic.items, level)
+    else:
+        left_out = statistic.formula(sample.total - sample.kinds)
+        estimate = jackknife_interval(value, left_out, sample.how_many, level, statistic.bounds)
+    return replace(estimate, value=value, n=n, n_missing=n_missing, level=level)
+
+
+def _of_shares(
+    sample: ClusterCounts, statistic: Statistic, items: Formula, level: float
+) -> Estimate:
+    """The interval of a share, or of the difference of two; its value is for others to say."""
+    n = items(sample.kinds)
+    x = np.where(n > 0, statistic.formula(sample.kinds), 0.0) * n
+    how_many = sample.how_many[None].astype(np.float64)
+    clusters, total = round(float(how_many[0] @ (n > 0))), float(how_many[0] @ n)
+    is_share = statistic.bounds == SHARE
+    if clusters < MIN_CLUSTERS and not (is_share and clusters == total):
+        return Estimate(0.0, reason=too_few(clusters))
+    if is_share:
+        share = exact_share(x, n, how_many[0], level)
+        over = "" if share.method == EXACT else f", over {clusters} clusters"
+        return replace(share, method=share.method + over)
+    limits = mean_difference(x[:, None], n[:, None], how_many, level, balanced=False)
+    method = f"{SMOOTHED_T}, over {clusters} clusters"
+    return Estimate(0.0, float(limits.low[0]), float(limits.high[0]), method)
+
+
+def too_few(clusters: int) -> str:
+    """The reason why so few clusters give no interval."""
+    if clusters == 1:
+        return f"there is one cluster only, and an interval needs {MIN_CLUSTERS}"
+    return f"there are {clusters} clusters only, and an interval needs {MIN_CLUSTERS}"
+
+
+def jackknife_interval(
+    value: float,
+    left_out: FloatArray,
+    how_many: IntArray,
+    level: float = LEVEL,
+    bounds: Bounds = UNBOUNDED,
+    *,
+    is_pulled: bool = False,
+) -> Estimate:
+    """The value with its delete-one-cluster interval, or without one and the reason why.
+
+    `left_out` (U,) are the values without one cluster of each kind, and `how_many` (U,) the
+    clusters of a kind, G in all. With z the logit of the value between its `bounds`, or the value
+    itself where these are not finite,
+
+        z ± t sqrt((G - 1) / G sum_g (z_(g) - mean z_(g))^2),
+
+    t from Student's distribution with G - 1 degrees of freedom, carried back to the value's scale.
+    Where noise pulls the statistic to one side (`is_pulled`), as it does a correlation of means,
+    the interval also holds that around z less the jackknife's estimate of its bias.
+    Tukey (1958), "Bias and Confidence in Not Quite Large Samples"; on a transformed scale Miller
+    (1974), "The Jackknife: A Review", section 3; coverage: `benchmarks/intervals.py`.
+
+    >>> x = np.array([0.0, 1, 1, 2, 6])
+    >>> print(jackknife_interval(2.0, (10 - x) / 4, np.ones(5, dtype=int)))
+    2.000 [-0.912, 4.912]
+    """
+    G = int(how_many.sum())
+    if G < MIN_CLUSTERS:
+        return Estimate(value, reason=too_few(G))
+    if np.isnan(left_out).any():
+        return Estimate(value, reason="it is undefined without one of the clusters: no interval")
+    low, high = bounds
+    is_scaled = math.isfinite(high - low)
+    z, middle = left_out, value
+    if is_scaled:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            *z, middle = scipy.special.logit((np.append(left_out, value) - low) / (high - low))
+    if not np.isfinite([*z, middle]).all():
+        bound = "the value lies at its bound, or would without one of the clusters: no interval"
+        return Estimate(value, reason=bound)
+    away = z - how_many @ z / G
+    error = math.sqrt((G - 1) / G * float(how_many @ away**2))
+    if error < NO_WIDTH:
+        return Estimate(value, reason="no single cluster changes the value: no interval")
+    half = float(scipy.special.stdtrit(G - 1, (1 + level) / 2)) * error
+    pull = (G - 1) * (middle - float(how_many @ z) / G) if is_pulled else 0.0
+    limits = middle + np.array([min(pull, 0) - half, max(pull, 0) + half])
+    if is_scaled:
+        limits = low + (high - low) * scipy.special.expit(limits)
+    limits = np.clip(limits, low, high)
+    return Estimate(value, float(limits[0]), float(limits[1]), f"jackknife-t over {G} clusters")
+
+
+class ClusterCounts:
+    """The kinds of non-empty clusters, and how many clusters are of each kind.
+
+    `kinds` is (U, ...), distinct arrays of counts, and `how_many` is (U,). `total` is their sum,
+    of the shape of one array.
+    """
+
+    def __init__(self, counts: FloatArray | IntArray) -> None:
+        counts = np.asarray(counts, dtype=np.float64)
+        rows = counts.reshape(len(counts), math.prod(counts.shape[1:]))
+        rows = rows[rows.any(axis=1)]
+        one_of_each, kind_of = distinct_rows(rows)
+        self.kinds: FloatArray = rows[one_of_each].reshape(-1, *counts.shape[1:])
+        self.how_many: IntArray = np.bincount(kind_of, minlength=len(one_of_each))
+        self.clusters = len(rows)
+        self.total: FloatArray = rows.sum(axis=0).reshape(counts.shape[1:])
+
+
+def random_groups(clusters: Clusters, max_groups: int = MAX_GROUPS) -> Clusters:
+    """The clusters in at most so many random groups, of nearly equal numbers.
+
+    Groups of independent clusters are as independent as these, so they may be left out in their
+    place; the estimated standard error then varies by about 1 / sqrt(2 groups), 1.6 % for 2,000.
+    Wolter (2007), "Introduction to Variance Estimation", chapter 2.
+    """
+    if clusters.n <= max_groups:
+        return clusters
+    group_of = np.random.default_rng(0).permutation(clusters.n) % max_groups
+    return Clusters(group_of[clusters.codes], max_groups)
+
 
 _WIDEST = 8.0  # standard errors: a level beyond is 1 in floats, and its interval everything
 _NODES = 800  # exact to 1e-9 as long as a look adds a thousandth of what was there before it
@@ -133,7 +331,7 @@ CLUSTERED_EXACT = "exact (Clopper-Pearson) with the effective number of items"
 
 
 @dataclass(frozen=True)
-class OfSamples:
+class SampledIntervals:
     """A share or difference and its limits in each of R samples, all (R,); NaN where no item
     informs it."""
 
@@ -144,7 +342,7 @@ class OfSamples:
 
 def clustered_share(
     x: FloatArray, n: FloatArray, how_many: FloatArray, level: float, *, one_sided: bool = False
-) -> OfSamples:
+) -> SampledIntervals:
     """p = X / N with the Clopper-Pearson limits of n* = N / deff items (Korn and Graubard, 1998).
 
     `x` (U,) counts successes and `n` (U,) items; n* is that of `effective_items`. As one stray item
@@ -163,7 +361,7 @@ def clustered_share(
         nearest = open_side ** ratio(1, G)
     none = N == 0
     low, high = np.minimum(low, nearest), np.maximum(high, 1 - nearest)
-    return OfSamples(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
+    return SampledIntervals(p, np.where(none, np.nan, low), np.where(none, np.nan, high))
 
 
 def effective_items(x: FloatArray, n: FloatArray, how_many: FloatArray) -> FloatArray:
@@ -225,7 +423,7 @@ _MOST_SHIFT = 0.5  # of half the interval; the expansion holds for moderate skew
 
 def mean_difference(
     x: FloatArray, n: FloatArray, how_many: FloatArray, level: float, *, balanced: bool
-) -> OfSamples:
+) -> SampledIntervals:
     """D = X / N, or where `balanced` the mean of D_r = X_r / N_r over the k labels that occur.
 
     `x` (U, k) is the sum of the pairs' differences, each within [-1, 1], and `n` (U, k) their
@@ -265,12 +463,12 @@ def mean_difference(
     shift = np.clip(skew * (2 * t**2 + 1) / 6, -_MOST_SHIFT * t, _MOST_SHIFT * t)
     middle = mean_of_defined(D) + shift * np.sqrt(V)
     half = t * np.sqrt(V)
-    return OfSamples(value, np.maximum(middle - half, -1), np.minimum(middle + half, 1))
+    return SampledIntervals(value, np.maximum(middle - half, -1), np.minimum(middle + half, 1))
 
 
 def paired_difference(
     x: FloatArray, n: FloatArray, how_many: FloatArray, level: float
-) -> OfSamples:
+) -> SampledIntervals:
     """`mean_difference`, not balanced, with limits at least as far out as those of the score
     interval of Tango (1998), "Equivalence test and confidence interval for the difference in
     proportions for the paired-sample design", section 3.
@@ -289,7 +487,7 @@ def paired_difference(
     square = ratio((how_many @ x**2) * G, N**2)
     won, lost = (np.maximum(G * (square + sign * found.value) / 2, 0) for sign in (1, -1))
     low, high = _lowest(won, lost, G, z), -_lowest(lost, won, G, z)
-    return OfSamples(found.value, np.fmin(found.low, low), np.fmax(found.high, high))
+    return SampledIntervals(found.value, np.fmin(found.low, low), np.fmax(found.high, high))
 
 
 def _lowest(x: FloatArray, y: FloatArray, n: FloatArray, z: float) -> FloatArray:
@@ -303,3 +501,125 @@ def _lowest(x: FloatArray, y: FloatArray, n: FloatArray, z: float) -> FloatArray
         is_out = x - y - n * d > z * np.sqrt(np.maximum(n * variance, _TINY))
         low, high = np.where(is_out, d, low), np.where(is_out, high, d)
     return high
+
+
+_VARIANCE_ROUNDING = 1e-9  # what rounding leaves of a variance, as a share of the mean square
+NO_WHOLE_ITEM = "no item has a label on every metric"
+ALL_CONSTANT = "fewer than two metrics have more than one label here: no correlation is defined"
+NO_COMMON_PAIR = "no two metrics have more than one label on both sides: nothing to compare"
+
+
+def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """The mean and the sample standard deviation (n - 1 in the denominator).
+
+    None is an undefined number and is left out, never taken for 0. The mean of no number
+    and the standard deviation of fewer than two are None.
+
+    >>> mean_and_sd([1.0, None, 3.0])
+    (2.0, 1.4142135623730951)
+    """
+    x = np.array([value for value in values if value is not None], dtype=np.float64)
+    mean = float(x.mean()) if len(x) else None
+    sd = float(x.std(ddof=1)) if len(x) > 1 else None
+    return mean, sd
+
+
+def sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """The sums (clusters, 2, m) of x (items, m), NaN left out.
+
+    Raises ValueError where lengths differ.
+    """
+    defined = ~np.isnan(x)
+    sums = clusters.sums(*np.where(defined, x, 0.0).T, *defined.T)
+    return sums.reshape(clusters.n, 2, x.shape[1])
+
+
+def means(sums: FloatArray) -> FloatArray:
+    """sum x / n of every column (..., m), NaN where there is no value."""
+    return ratio(sums[..., 0, :], sums[..., 1, :])
+
+
+Kind = Literal["share", "difference", "correlation", "brier", "mean"]
+_BOUNDS: Mapping[str, Bounds] = {
+    "share": SHARE, "difference": OF_CORRELATION, "correlation": OF_CORRELATION, "brier": (0, 2),
+}  # fmt: skip
+
+
+def mean_of(column: int, undefined: str, kind: Kind = "mean") -> Statistic:
+    """The mean of one column; `undefined` says why where it holds no value.
+
+    Values of a `share` lie within 0..1, of a `difference` of two shares or a `correlation` within
+    -1..1, and those of which a `brier` score is the mean within 0..2.
+    """
+    return Statistic(
+        lambda sums: means(sums)[..., column],
+        lambda sums: "" if sums[1, column] else undefined,
+        _BOUNDS.get(kind, UNBOUNDED),
+        (lambda sums: sums[..., 1, column]) if kind in ("share", "difference") else None,
+    )
+
+
+def clustered_mean(
+    x: FloatArray,
+    clusters: IntArray,
+    undefined: str,
+    level: float = LEVEL,
+    *,
+    n_missing: int = 0,
+    kind: Kind = "mean",
+) -> Estimate:
+    """The mean of x (items,) over the items where it is defined; `clusters` (items,) are numbers.
+
+    `n` counts these items; NaN are added to `n_missing`. `undefined` and `kind` as in `mean_of`.
+
+    >>> clustered_mean(np.array([1.0, 2, 3, 6]), np.array([0, 0, 1, 1]), "none").value
+    3.0
+    """
+    codes = np.unique(clusters, return_inverse=True)[1]
+    sums = sums_by_cluster(x[:, None], Clusters(codes, int(codes.max(initial=-1)) + 1))
+    n = int((~np.isnan(x)).sum())
+    statistic = mean_of(0, undefined, kind)
+    return clustered_estimate(sums, statistic, level, n=n, n_missing=n_missing + len(x) - n)
+
+
+def moments_by_cluster(severities: IntArray | FloatArray, clusters: Clusters) -> FloatArray:
+    """The moments (clusters, m + 1, m + 1) of severities (items, m), or of standardized scores.
+
+    Sums of whole numbers are exact; of others, what hardly varies is taken for constant.
+    Raises ValueError where lengths differ.
+    """
+    v = np.column_stack([np.ones(len(severities)), severities])
+    m = v.shape[1]
+    products = (v[:, :, None] * v[:, None, :]).reshape(len(v), m * m)
+    return clusters.sums(*products.T).reshape(clusters.n, m, m)
+
+
+def correlations(moments: FloatArray) -> FloatArray:
+    """Pearson's r of each pair of scales (..., m (m - 1) / 2); NaN where one is constant."""
+    n, total = moments[..., :1, :1], moments[..., 0, 1:]
+    products = n * moments[..., 1:, 1:] - total[..., :, None] * total[..., None, :]
+    spread = np.diagonal(products, axis1=-2, axis2=-1)
+    squares = n[..., 0] * np.diagonal(moments, axis1=-2, axis2=-1)[..., 1:]
+    spread = np.sqrt(np.where(spread > _VARIANCE_ROUNDING * squares, spread, 0))
+    r = ratio(products, spread[..., :, None] * spread[..., None, :])
+    first, second = np.triu_indices(total.shape[-1], 1)
+    return np.clip(r[..., first, second], -1, 1)
+
+
+def _difference(moments: FloatArray) -> FloatArray:
+    r = correlations(moments)
+    return mean_of_defined(r[..., 0, :] - r[..., 1, :])
+
+
+def _of_moments(
+    formula: Callable[[FloatArray], FloatArray], reason: str, bounds: Bounds
+) -> Statistic:
+    return explained(formula, lambda moments: reason if moments.any() else NO_WHOLE_ITEM, bounds)
+
+
+# A pair with a constant scale is left out of the mean.
+MEAN_CORRELATION = _of_moments(
+    lambda moments: mean_of_defined(correlations(moments)), ALL_CONSTANT, OF_CORRELATION
+)
+# Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
+CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR, (-2.0, 2.0))

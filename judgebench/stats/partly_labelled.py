@@ -489,7 +489,7 @@ def labels_for_width(sample: Sample, powered: Powered, width: float, asked: Aske
     return Estimate(float(bisect_left(range(n, N), True, key=is_enough)), n=n, level=asked.level)
 
 
-class Unlike(NamedTuple):
+class CovariateImbalance(NamedTuple):
     """Something in which items with a human label differ from all items."""
 
     name: str
@@ -498,7 +498,9 @@ class Unlike(NamedTuple):
     p: float
 
 
-def unlike(sample: Sample, columns: Mapping[str, FloatArray], level: float = 0.01) -> list[Unlike]:
+def unlike(
+    sample: Sample, columns: Mapping[str, FloatArray], level: float = 0.01
+) -> list[CovariateImbalance]:
     """Tests whether the labelled items, with their weights, look as all items do: the mean of each
     column (N,) among both, by a t test over clusters, Holm's correction for several columns.
 
@@ -516,7 +518,7 @@ def unlike(sample: Sample, columns: Mapping[str, FloatArray], level: float = 0.0
     return alarms
 
 
-def _compared(sample: Sample, columns: Mapping[str, FloatArray]) -> Iterator[Unlike]:
+def _compared(sample: Sample, columns: Mapping[str, FloatArray]) -> Iterator[CovariateImbalance]:
     N = len(sample.y)
     for name, x in columns.items():
         if not np.ptp(x):
@@ -527,4 +529,4 @@ def _compared(sample: Sample, columns: Mapping[str, FloatArray]) -> Iterator[Unl
         V = max(sample.cluster_variance(influence), float(x.var() * (sample.w**2).sum()))
         se = math.sqrt(V)
         t = abs(of_labelled - every) / se
-        yield Unlike(name, of_labelled, every, 2 * float(stdtr(sample.units - 1, -t)))
+        yield CovariateImbalance(name, of_labelled, every, 2 * float(stdtr(sample.units - 1, -t)))

@@ -28,12 +28,7 @@ from numpy.typing import NDArray
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
-from judgebench.stats.jackknife import (
-    LEVEL,
-    SHARE,
-    ClusterCounts,
-    jackknife_interval,
-)
+from judgebench.stats.intervals import LEVEL, SHARE, ClusterCounts, jackknife_interval
 
 Flags = NDArray[np.bool_]
 # A float32 model gives the same text a probability that changes by 1e-7 with its batch.

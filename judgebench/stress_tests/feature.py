@@ -1,12 +1,11 @@
 """Does a judge see what was made worse, and stay where nothing was?"""
 
 from judgebench.runs.features import FeatureParts
-from judgebench.stress_tests.attacking import StressExtension, read_stress, stress_in_words
-from judgebench.stress_tests.measure import measure_stress
-from judgebench.stress_tests.probes.altered import recipe_in_words
-from judgebench.stress_tests.probes.attacks import StressSettings, listed, set_in_words
-from judgebench.stress_tests.probes.edits.wording import synonyms_in_words
-from judgebench.stress_tests.probes.text import words_in_words
+from judgebench.stress_tests.analysis import measure_stress
+from judgebench.stress_tests.attacks import StressSettings, listed, set_in_words
+from judgebench.stress_tests.make import StressExtension, read_stress, stress_in_words
+from judgebench.stress_tests.recipes import recipe_in_words, words_in_words
+from judgebench.stress_tests.wording import synonyms_in_words
 
 PARTS = FeatureParts(
     settings=StressSettings,

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import Estimate, Verdict
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row, Verdict
 from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray
-from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.jackknife import Statistic, clustered_estimate
-from judgebench.stress_tests.probes.altered import AlteredAnswer
+from judgebench.stats.classification import confusion_by_cluster
+from judgebench.stats.intervals import Statistic, clopper_pearson, clustered_estimate
+from judgebench.stress_tests.recipes import AlteredAnswer
 from judgebench.studies.answers import IndexedAnswers, indexed
+from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
-from judgebench.studies.truth import Labels
 from judgebench.studies.verdicts import coded
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
@@ -93,7 +91,7 @@ class StressResult(JudgesShown):
       metric` or `humans`) on the same items; `beyond_humans` is it minus that of the humans.
     """
 
-    presented_by = "judgebench.stress_tests.part:stress_part"
+    presented_by = "judgebench.stress_tests.report:stress_part"
 
     rubric: Rubric
     judges: Mapping[str, JudgeKind]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgebench.errors import Problem, SetupError
-from judgebench.records import Answer, Kind
+from judgebench.records import Answer, AnswerKind
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.stats.arrays import Clusters, IntArray
 
@@ -181,7 +181,7 @@ class IndexedAnswers(Sequence[Answer]):
         self.all = answers
         self._rows = {answer.item_id: row for row, answer in enumerate(answers)}
         self._hashes = array("Q", (int(answer.content_hash, 16) for answer in answers))
-        self._of_kind: dict[Kind, NDArray[np.bool_]] = {}
+        self._of_kind: dict[AnswerKind, NDArray[np.bool_]] = {}
         if len(self._rows) < len(answers):
             ids = Counter(answer.item_id for answer in answers)
             found = next(item_id for item_id, n in ids.items() if n > 1)

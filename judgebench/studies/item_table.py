@@ -9,18 +9,19 @@ import numpy as np
 
 from judgebench.records import HUMAN_COLUMN, TRAINED_ON, Status
 from judgebench.rubric import Metric
+from judgebench.stats.agreement import response_sets
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.response_sets import response_sets
 from judgebench.studies.study import JudgeVerdicts, Study
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 NOT_JUDGED, NO_LABEL = "not judged", "no label"
 Texts = Sequence[str]  # one for each item; empty where there is no label
 
 
-def reference_labels(study: Study, metric: Metric) -> Texts:
+def reference_texts(study: Study, metric: Metric) -> Texts:
     """The reference label of each item; of several right labels the response set."""
     humans = study.humans[metric.id]
     if not metric.several:
@@ -30,7 +31,7 @@ def reference_labels(study: Study, metric: Metric) -> Texts:
     return _texts(metric, _of_all(study, humans.made.rows, sets))
 
 
-def annotator_labels(study: Study, metric: Metric) -> Mapping[str, Texts]:
+def labels_by_annotator(study: Study, metric: Metric) -> Mapping[str, Texts]:
     """The label that each annotator gave each item, by name."""
     ratings = study.humans[metric.id].ratings
     labels = (ratings.values if ratings.sets is None else ratings.sets).T
@@ -77,8 +78,8 @@ def _of_all(study: Study, rows: IntArray, codes: IntArray) -> IntArray:
 
 def human_columns(study: Study, metric: Metric) -> Mapping[str, Texts]:
     """The reference label and each annotator's, by the name of a column."""
-    people = annotator_labels(study, metric)
-    columns = {"reference": reference_labels(study, metric)} if people else {}
+    people = labels_by_annotator(study, metric)
+    columns = {"reference": reference_texts(study, metric)} if people else {}
     return columns | {f"annotator {name}": labels for name, labels in people.items()}
 
 

@@ -20,7 +20,7 @@ from judgebench.records import TRAINED_ON, Status, Verdict
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, ratio
 from judgebench.studies.answers import IndexedAnswers
-from judgebench.studies.truth import Labels
+from judgebench.studies.reference_labels import Labels
 
 # As words of a name, with or without a version behind them. What is also a first name or a surname
 # (Claude, Gemma, Bert, Falcon) is not among them.

@@ -10,15 +10,15 @@ import yaml
 from pydantic import Field, field_validator
 
 from judgebench.errors import Problem, SetupError
+from judgebench.files import StrictModel, validate
 from judgebench.judges.config import Name
+from judgebench.judges.retrieval import WORDS
 from judgebench.models.contract import Conditioning
-from judgebench.retrieval.vectors import WORDS
-from judgebench.yaml_file import Strict, validate
 
 HUMAN, MIXED, SHUFFLED = "human", "mixed", "shuffled"
 
 
-class Stage(Strict):
+class Stage(StrictModel):
     """One stage of a training.
 
     `data` is a file of machine-made labels, `human`, or `mixed`: what the other stages leave of
@@ -36,7 +36,7 @@ def files_of(stages: Sequence[Stage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-class RoundsConfig(Strict):
+class RoundsConfig(StrictModel):
     """At most `n` rounds of introspection: where the judge, out of fold, disagrees with what it is
     taught, the `suggester` proposes a revision and the `objector` accepts it or objects, in at most
     so many `exchanges`. Both are language models of the file. Then people `decide`, of every
@@ -50,7 +50,7 @@ class RoundsConfig(Strict):
     decide: Literal["people", "agreed"] = "people"
 
 
-class Learn(Strict):
+class Learn(StrictModel):
     """The common keys."""
 
     name: Name
@@ -187,7 +187,7 @@ _MODELS: dict[str, type[Learn]] = {
 }
 
 
-class TuningConfig(Strict):
+class TuningConfig(StrictModel):
     """The examination of what is learnt. Judges of each of the `folds` learn from the others.
 
     `holdout_systems` are systems whose answers are also judged by a judge that learnt from none of

@@ -28,19 +28,18 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from judgebench.data.answer_file import answer_line, read_answers
+from judgebench.data.conversation import answer_line, read_answers
 from judgebench.errors import Problem, SetupError
-from judgebench.files import to_json, write_atomically
+from judgebench.files import read_models, to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
+from judgebench.judges.retrieval import WORDS, KeptVectors, WordSearch
 from judgebench.learning.folds import Known, alike_texts, components, sketch
 from judgebench.learning.learnt import Learner, Material, TrainingSet, verdict_of
-from judgebench.models.checkpoint import ChatEncoder, tokenizer_of
+from judgebench.models.checkpoints import ChatEncoder, find_beside, tokenizer_of
 from judgebench.models.contract import Message, Request
-from judgebench.models.encoder import find_beside
 from judgebench.records import Answer, Usage, Verdict
-from judgebench.retrieval.vectors import WORDS, KeptVectors, WordSearch
 from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench
 from judgebench.runs.forecast import CHARACTERS_A_TOKEN
@@ -49,7 +48,6 @@ from judgebench.runs.load import open_judge
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, ExamplesConfig, Stage, files_of
-from judgebench.yaml_file import read_models
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class SilverLine(BaseModel):
 
 
 @dataclass(frozen=True)
-class Silver:
+class SilverLabels:
     """The content of a file: answers, and for each a label of some metrics and perhaps a reason."""
 
     answers: Sequence[Answer]
@@ -141,7 +139,7 @@ class Silver:
     reasons: Sequence[str]
 
 
-def read_silver(path: Path, rubric: Rubric) -> Silver:
+def read_silver(path: Path, rubric: Rubric) -> SilverLabels:
     """Raises SetupError with every line that is unsound and every label that the rubric lacks, and
     where there is no line."""
     lines = read_models(path, SilverLine, lambda line: _wrong_labels(line, rubric))
@@ -154,7 +152,7 @@ def read_silver(path: Path, rubric: Rubric) -> Silver:
         for m in rubric.metrics
     }
     codes = {metric: np.array(found, np.int64) for metric, found in labels.items()}
-    return Silver(answers, codes, [line.rationale for line in lines])
+    return SilverLabels(answers, codes, [line.rationale for line in lines])
 
 
 def _wrong_labels(line: SilverLine, rubric: Rubric) -> Iterator[Problem]:
@@ -168,7 +166,7 @@ def _wrong_labels(line: SilverLine, rubric: Rubric) -> Iterator[Problem]:
             yield Problem("is not a label", "", None, f"labels.{key}", label, allowed)
 
 
-def with_silver(material: Material, found: Mapping[str, Silver]) -> Material:
+def with_silver(material: Material, found: Mapping[str, SilverLabels]) -> Material:
     """The material with these labels by the file, to be learnt from beside the human ones.
 
     Questions and texts are numbered anew over all of them together, so that of two that are

@@ -3,8 +3,7 @@
 from judgebench.runs.features import FeatureParts, Learning
 from judgebench.tuning.config import TuningConfig
 from judgebench.tuning.judges import check_judges, open_judges
-from judgebench.tuning.measure import measure_tuning
-from judgebench.tuning.reading import read_tuning
+from judgebench.tuning.measure import measure_tuning, read_tuning
 from judgebench.tuning.tuned import learning_entry
 
 PARTS = FeatureParts(

@@ -40,10 +40,9 @@ from judgebench.tuning.config import (
     TuningConfig,
 )
 from judgebench.tuning.examples import BySystem, open_examples, read_silver, with_silver
-from judgebench.tuning.head import has_sklearn, open_head
 from judgebench.tuning.instructions import open_instructions
-from judgebench.tuning.recalibrate import open_recalibrate, rubric_of
 from judgebench.tuning.rounds import Rounds, panel_of
+from judgebench.tuning.training import has_sklearn, open_head, open_recalibrate, rubric_of
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
@@ -242,7 +241,7 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
         case RecalibrateConfig():
             return open_recalibrate(entry, bench, folder)
         case LoraConfig():
-            from judgebench.tuning.lora import Lora
+            from judgebench.tuning.train import Lora
 
             beside = bench.file.parent / entry.model
             found = entry.model_copy(update={"model": str(beside)}) if beside.exists() else entry

@@ -1,33 +1,21 @@
-"""The worth of learning for judges, from a study.
-
-Rows `score` hold what a judge reaches out of fold, beside what it learnt from and the controls.
-Rows `gain` hold a judge beside its `baseline`, `who`: the judge it learnt from, or else the control
-judge that is the strongest here; both on the same answers, and the `difference`, with what it has
-`shown`. Rows `test` hold p values beside every control, Holm's over judges, metrics and all of
-these, as the strongest is picked afterwards. Rows `otherwise` hold the same judge taught in another
-way, `as` in-sample, from so many labels or without a system, beside the judge itself on the same
-answers, and that way minus the judge.
-
-A gain is shown where the interval lies above 0, a loss where it lies below, and the corrected p
-value is at most 1 - level, whether missing labels are left out or count as wrong.
-
-What tuning found: rows of numbers, and how they are shown.
-"""
+"""The content of a run folder on judges that learnt."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from judgebench.alignment.against_truth import scores
-from judgebench.alignment.caveats import collapsed, constant_note
-from judgebench.alignment.differences import (
+from judgebench.alignment.judge_scores import STATISTICS, scores
+from judgebench.alignment.notes import collapsed, constant_note
+from judgebench.alignment.raters import (
     NEVER_APART,
     TESTED,
-    Both,
+    PairedLabels,
     both_of,
     corrected,
     failure_policies,
@@ -35,15 +23,54 @@ from judgebench.alignment.differences import (
     score_differences,
     share_tests,
 )
-from judgebench.alignment.statistics import STATISTICS
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.learning.learnt import LEARNT
+from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric
-from judgebench.stats.confusion import confusion_by_cluster
-from judgebench.stats.paired import SIDES_SWAPPED, swap_test
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.open import verdicts_of
+from judgebench.stats.classification import confusion_by_cluster
+from judgebench.stats.paired_tests import SIDES_SWAPPED, swap_test
 from judgebench.studies.study import JudgeVerdicts, Study
-from judgebench.tuning.reading import Learnt
+from judgebench.tuning.judges import FOLDER
+
+Facts = Mapping[str, Mapping[str, Any]]  # by cell
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """One judge that learns. `needs` are the judges that it learnt from, `folds` says how its folds
+    were made, `facts` what was learnt in each. `otherwise` holds the same judge taught in another
+    way, by what the way is called (`in-sample`, `n50`, `without-SYSTEM`, …), with its own facts.
+    """
+
+    name: str
+    needs: Sequence[str]
+    folds: Mapping[str, Any]
+    facts: Facts
+    otherwise: dict[str, tuple[JudgeVerdicts, Facts]] = field(default_factory=dict)
+
+
+def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
+    """The judges of a study that learnt; None where there is none."""
+    entries = folder.manifest()["judges"]
+    kept = {judge.name for judge in study.judges}
+    found = {
+        name: Learnt(name, e.get("from", ()), e.get("folds", {}), _facts(folder, name, e))
+        for name, e in entries.items()
+        if name in kept and e["about"].get("judge") == "learnt" and "learn" in e["about"]
+    }
+    for name, entry in entries.items():
+        if entry["kind"] == "tuning" and (one := found.get(entry["of"])):
+            judged = verdicts_of(folder, name, entry, study.answers)
+            one.otherwise[entry["as"]] = judged, _facts(folder, name, entry)
+    return tuple(found.values()) or None
+
+
+def _facts(folder: RunFolder, name: str, entry: Mapping[str, Any]) -> Facts:
+    home = folder.path / FOLDER / name / entry["signature"]
+    paths = sorted(home.glob(f"*/{LEARNT}"))
+    return {path.parent.name: json.loads(path.read_text()) for path in paths}
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +78,7 @@ class Tuned(JudgesShown):
     """The worth of judges that learn, out of fold. `measure` describes the rows; `titles` are
     those of the metrics, `judges` the kinds of all judges of the study."""
 
-    presented_by = "judgebench.tuning.part:tuning_part"
+    presented_by = "judgebench.tuning.report:tuning_part"
 
     titles: Mapping[str, str]
     judges: Mapping[str, str]
@@ -164,7 +191,7 @@ def _gains(
 
 
 def _tests(
-    study: Study, metric: Metric, both: Both, keys: Sequence[str]
+    study: Study, metric: Metric, both: PairedLabels, keys: Sequence[str]
 ) -> Iterator[tuple[str, Estimate]]:
     k = len(metric.labels)
     yield from ((key, p) for key, p in share_tests(metric, both) if key in keys)

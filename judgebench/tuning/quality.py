@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, SetupError
+from judgebench.judges.retrieval import WORDS, words_of
 from judgebench.learning.folds import Folds, folds_of
-from judgebench.models.checkpoint import identify
+from judgebench.models.checkpoints import identify
 from judgebench.people.page import Item
-from judgebench.records import Answer, content_hash
-from judgebench.results.rows import Results, Row
-from judgebench.retrieval.vectors import WORDS, words_of
+from judgebench.records import Answer, Results, Row, content_hash
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.means import clustered_mean
+from judgebench.stats.intervals import clustered_mean
 from judgebench.studies.answers import indexed
-from judgebench.tuning.review import teacher_of
+from judgebench.tuning.rounds import teacher_of
 
 FOLDS, _INNER, _LEAST = 5, 3, 10
 _GRID = {"C": [0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}
@@ -49,7 +48,7 @@ class Classifier:
         self._good = np.repeat([1, 0], [len(accepted), len(rejected)])
         self._encoder = None
         if encoder != WORDS:
-            from judgebench.models.encoder import open_encoder
+            from judgebench.models.checkpoints import open_encoder
 
             self._encoder = open_encoder(encoder)
         self._texts = [_text(item) for item in self._items]

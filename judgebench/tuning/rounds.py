@@ -1,33 +1,33 @@
-"""Rounds of introspection: what a judge gets wrong is talked over and may be taught otherwise.
+"""People check what a machine made, on a local page: `judgebench tune review`.
 
-After section 3.3 and Algorithm 2 of AutoMedEval. There the cases of a round are those that the
-model gets wrong in its own training set; here they are those that it gets wrong out of fold, in
-folds inside the training set, and whether a round helped is seen on questions that no talk was
-about. Revised is the target of the training alone: the truth stays what people said.
-
-People decide on revisions that two models talked over: `judgebench tune rounds`.
+The questions are those of AutoMedEval (section 3.1, "Reliability Verification"), where an item that
+fails any of three is left out.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from judgebench.errors import Problem, SetupError
-from judgebench.files import to_json, to_line, write_atomically
+from judgebench.errors import Problem, SetupError, shorten
+from judgebench.files import read_models, to_json, to_line, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
+from judgebench.learning.trainer import Watch
+from judgebench.models.checkpoints import local_path, merge
+from judgebench.models.contract import Message, Request
 from judgebench.people.page import Item, Question, read_decisions, review_page
-from judgebench.records import Verdict, content_hash, without_runtime
+from judgebench.records import Results, Row, Verdict, content_hash, without_runtime
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Interrupted, Work, ask
@@ -39,11 +39,188 @@ from judgebench.runs.verdict_log import (
     read_verdicts,
     set_damaged_aside,
 )
+from judgebench.stats.intervals import clustered_mean
 from judgebench.studies.answers import indexed
 from judgebench.tuning.config import RoundsConfig
-from judgebench.tuning.examples import language_model
-from judgebench.tuning.exchange import Adviser, Case, Panel, Talk, discuss, read_turns
-from judgebench.yaml_file import read_models
+from judgebench.tuning.examples import SilverLine, Texts, language_model
+from judgebench.tuning.instructions import Adviser, Case, Dialogue, Panel, discuss, read_turns
+from judgebench.tuning.train import ADAPTER, MODEL, Recipe, train
+
+CRITERIA = (
+    Question("knowledge", "Is the medical knowledge in the reasons and labels right?"),
+    Question("attribution", "Is what the reasons say of the answer really in the answer?"),
+    Question("fluency", "Are the reasons fluent and easy to understand?"),
+)
+
+
+def shown_item(line: Item) -> Item:
+    """A line of a silver file as an item of a page."""
+    looked_up = ["\n\n".join([one["question"], *one.get("passages", ())])
+                 for one in line.get("transcript", ())]  # fmt: skip
+    labels = "\n".join(f"{metric}: {label}" for metric, label in line["labels"].items())
+    sections = [
+        ["Question", line.get("question", "")], ["Answer", line["text"]], ["Labels", labels],
+        ["Reasons", line.get("rationale", "")],
+        *([f"Looked up {n}", text, True] for n, text in enumerate(looked_up, 1)),
+    ]  # fmt: skip
+    # Not who wrote it: that would be judged instead of what was written.
+    return {"id": line["item_id"], "title": "", "sections": sections}
+
+
+def teacher_of(line: Item) -> str:
+    """The name of whoever wrote the labels."""
+    teacher = line.get("teacher")
+    return str(teacher.get("name", "")) if isinstance(teacher, dict) else str(teacher or "")
+
+
+class _Looked(BaseModel):
+    question: str
+    passages: tuple[str, ...] = ()
+
+
+class _Line(SilverLine):
+    """With where the labels come from; other keys are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    transcript: tuple[_Looked, ...] = ()
+    teacher: dict[str, Any] | str = ""
+
+
+def read_items(path: Path, *, unique: bool = False) -> list[Item]:
+    """The lines of a silver file. Raises SetupError for every line that is unsound, where there is
+    none, and where each is to have an id of its own, for one that occurs twice."""
+    seen = Counter[str]()
+
+    def check(line: _Line) -> Iterator[Problem]:
+        seen[line.item_id] += 1
+        if unique and seen[line.item_id] > 1:
+            yield Problem("occurs twice", field="item_id", found=shorten(line.item_id))
+
+    items: list[Item] = [
+        line.model_dump(exclude_unset=True) for line in read_models(path, _Line, check)
+    ]
+    if not items:
+        raise SetupError(Problem("holds no item", str(path)))
+    return items
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """Items by what people said of them. Whoever fails one on any criterion rejects it; what is
+    accepted was passed on every criterion.
+
+    `rates` holds the share that fails each criterion, of the items that have an answer on it, and
+    the share `dropped` of those that are decided; over questions.
+    """
+
+    accepted: Sequence[Item]
+    rejected: Sequence[Item]
+    undecided: Sequence[Item]
+    rates: Results
+
+    def lines(self) -> Sequence[str]:
+        """The rates, and what follows of them."""
+        *failing, dropped = [row.estimate for row in self.rates]
+        told = [f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})" for row in self.rates]
+        known = [rate.value for rate in failing if rate.value is not None]
+        if known and dropped.value is not None:
+            told.append(
+                f"Whatever fails one criterion is dropped: at least the largest of these shares "
+                f"({max(known):.1%}) and at most their sum ({min(1, sum(known)):.1%}), where all "
+                "items have an answer on every criterion."
+            )
+        return told
+
+
+def reviewed(lines: Sequence[Item], said: Sequence[Mapping[str, Mapping[str, str]]]) -> Reviewed:
+    """Silver items, split by the decisions of one or several people.
+
+    As an item that fails one criterion is dropped, no fewer are dropped than fail the worst one.
+    AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
+    not both can be of the same items by the same rule.
+    """
+    keys = [q.key for q in CRITERIA]
+    fails = np.full((len(lines), len(keys)), np.nan)
+    for row, line in enumerate(lines):
+        answers = [found[line["item_id"]] for found in said if line["item_id"] in found]
+        for column, key in enumerate(keys):
+            if given := {one[key] for one in answers} - {""}:
+                fails[row, column] = "fail" in given
+    # 1 where any is failed, else 0, and NaN where one has no answer.
+    decided = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
+    groups = np.unique([x.get("question") or x["item_id"] for x in lines], return_inverse=True)[1]
+    rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
+    rates = {**{f"fails {key}": rate(x) for key, x in zip(keys, fails.T, strict=True)},
+             "dropped": rate(decided)}  # fmt: skip
+    rejected = [
+        {**lines[row], "failed": [key for key, f in zip(keys, fails[row], strict=True) if f == 1]}
+        for row in np.flatnonzero(decided == 1).tolist()
+    ]
+    return Reviewed(
+        [lines[row] for row in np.flatnonzero(decided == 0).tolist()],
+        rejected,
+        [lines[row] for row in np.flatnonzero(np.isnan(decided)).tolist()],
+        Results(tuple(Row("review", name, e) for name, e in rates.items())),
+    )
+
+
+ABOUT = "generator.json"
+
+
+class _Turn(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Pair(BaseModel):
+    """A line of a file of pairs; keys besides these are passed over."""
+
+    model_config = ConfigDict(frozen=True)
+
+    messages: tuple[_Turn, ...] = Field(min_length=1)
+    target: str = Field(min_length=1)
+
+
+def read_pairs(path: Path) -> Sequence[Pair]:
+    """Raises SetupError with every line that is unsound, and where there is none."""
+    if not (pairs := read_models(path, Pair)):
+        raise SetupError(Problem("holds no pair to learn from", str(path)))
+    return pairs
+
+
+def tune_generator(
+    pairs: Sequence[Pair], model: str, folder: Path, recipe: Recipe, watch: Watch
+) -> Mapping[str, Any]:
+    """Train the model to write the whole target of each pair, and leave it in the folder: a model
+    of its own, `transformers:FOLDER`. Returns facts about the training.
+
+    The training lies in FOLDER.training, and goes on from there where it was interrupted. Raises
+    what `train` raises, and SetupError where the folder is there already.
+    """
+    if folder.exists():
+        message = "is there already: name another folder, or remove it"
+        raise SetupError(Problem(message, str(folder)))
+    base = local_path(model)
+    texts, training = Texts(base), folder.with_name(f"{folder.name}.training")
+    examples = [
+        texts.example(Request("", tuple(Message(t.role, t.content) for t in p.messages)), p.target)
+        for p in pairs
+    ]
+    facts = train([examples], base, recipe, training, watch)
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    if recipe.rank is None:
+        shutil.copytree(training / MODEL, part)
+    else:
+        merge(base, training / ADAPTER, part)
+    content = {"base": model, "pairs": len(pairs), **facts}
+    write_atomically(part / ABOUT, to_json(content, indent=1).encode())
+    part.rename(folder)
+    return facts
+
 
 _NAME = "revisions"
 _ASKED = (Question("decision", "Is the proposed label right?", ("accept", "reject")),)
@@ -73,11 +250,11 @@ def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
         raise SetupError(Problem(message, str(folder.path), found=name))
     facts = [json.loads(path.read_text()) for path in home.glob(f"{entry['signature']}/*/{LEARNT}")]
     waiting = sorted({key for fact in facts for key in fact["waiting"]})
-    talks, answers = dict[str, Talk](), folder.indexed_answers()
+    talks, answers = dict[str, Dialogue](), folder.indexed_answers()
     for turn in read_turns(home / TALKS):
         if (row := answers.row(turn.item_id)) >= 0:
             case = Case(answers[row], turn.metric, turn.taught, turn.said)
-            talks.setdefault(turn.key, Talk(case)).turns.append(turn)
+            talks.setdefault(turn.key, Dialogue(case)).turns.append(turn)
     proposed = {k: t for k, t in talks.items() if t.outcome in ("agreed", "disputed")}
     shown = {key: _shown(key, talk) for key, talk in proposed.items()}
     lines = [to_line({"key": k, "outcome": t.outcome, **t.told()}) for k, t in proposed.items()]
@@ -101,7 +278,7 @@ def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
     return Revisions(dict(outcomes), len(waiting), decided, page)
 
 
-def _shown(key: str, talk: Talk) -> Item:
+def _shown(key: str, talk: Dialogue) -> Item:
     """A proposal as an item of the page."""
     case = talk.case
     about = f"people: {case.taught}\njudge: {case.said}\nproposed: {talk.proposal.label}"
@@ -185,7 +362,7 @@ class Rounds(Learner):
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         rest, development = next(train.folds(_DEVELOPMENT, self._seed))
         n, right = self._right(rest, development, work)
-        told, kept, waiting, stopped = [], dict[str, Talk](), list[str](), "all rounds are done"
+        told, kept, waiting, stopped = [], dict[str, Dialogue](), list[str](), "all rounds are done"
         passes = 0
         for number in range(1, self._config.n + 1):
             talks = discuss(list(self._cases(_revised(rest, kept), work)), self._panel, work)
@@ -228,7 +405,7 @@ class Rounds(Learner):
     def close(self) -> None:
         self._learner.close()
 
-    def _decide(self, talks: Mapping[str, Talk]) -> tuple[Mapping[str, Talk], list[str]]:
+    def _decide(self, talks: Mapping[str, Dialogue]) -> tuple[Mapping[str, Dialogue], list[str]]:
         """The talks whose proposals are taken, and the keys of those that people have to decide."""
         taken, waiting = {}, []
         for key, talk in talks.items():
@@ -246,8 +423,8 @@ class Rounds(Learner):
         return decision.model_dump() if decision else {"reviewer": "both models agree"}
 
     def _cases(self, taught: TrainingSet, work: Work) -> Iterator[Case]:
-        for train, judged in taught.folds(_FOLDS, self._seed):
-            yield from self._wrong(train, judged, work)
+        for kept, judged in taught.folds(_FOLDS, self._seed):
+            yield from self._wrong(kept, judged, work)
 
     def _wrong(
         self, train: TrainingSet, judged: TrainingSet, work: Work, *, unread: bool = False
@@ -318,7 +495,7 @@ def decisions_in(path: Path) -> Mapping[str, Decision]:
     return {decision.key: decision for decision in found}
 
 
-def _revised(train: TrainingSet, talks: Mapping[str, Talk]) -> TrainingSet:
+def _revised(train: TrainingSet, talks: Mapping[str, Dialogue]) -> TrainingSet:
     """With the labels and reasons that these talks propose as what is taught; of two talks about
     one label the later counts."""
     if not talks:

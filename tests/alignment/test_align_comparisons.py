@@ -7,7 +7,7 @@ from align_case import aligned, only, score
 from scipy.stats import binomtest
 
 from judgebench.alignment import Alignment
-from judgebench.stats.paired import holm
+from judgebench.stats.paired_tests import holm
 
 HUMAN = {"ann": "aabbccaabbcc" * 3}
 GOOD, FAIR, POOR = "aabbccaabbcc" * 3, "aabbccaabbca" * 3, "abcabcabcabc" * 3

@@ -8,7 +8,7 @@ import pytest
 from align_case import agreed, aligned, ceiling, metric
 from crowd_case import crowd
 
-from judgebench.alignment.statistics import MOST_ANNOTATORS_IN_PAIRS
+from judgebench.alignment.judge_scores import MOST_ANNOTATORS_IN_PAIRS
 from judgebench.results.latex import to_latex
 
 THREE = {"ann": "aabbc", "bob": "aabcc", "cy": "abbc."}

@@ -29,7 +29,7 @@ from sklearn.metrics import (
 
 from judgebench.alignment import Alignment
 from judgebench.records import Estimate
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 
 RNG = np.random.default_rng(5)
 TRUTH = RNG.choice([*LABELS], 200, p=[0.6, 0.25, 0.15])

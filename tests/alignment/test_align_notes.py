@@ -6,8 +6,8 @@ import pytest
 from align_case import agreed, aligned, answers, labels, metric, rubric, verdicts
 from aligned import align
 
-from judgebench.results.part import caveats
-from judgebench.studies.truth import TruthConfig
+from judgebench.results.blocks import caveats
+from judgebench.studies.reference_labels import TruthConfig
 
 
 def test_missing_truth_abstentions_and_blanks_are_counted() -> None:

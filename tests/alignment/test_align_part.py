@@ -10,18 +10,12 @@ from align_case import aligned, answers, drawn_people, labels, rubric, saying
 from aligned import align
 
 from judgebench.alignment import Alignment
-from judgebench.alignment import alignment_tables as tables
-from judgebench.alignment.alignment_figures import (
-    confusion_figures,
-    reliability_figures,
-)
-from judgebench.alignment.alignment_part import describe
-from judgebench.alignment.paper_tables import USUAL
-from judgebench.records import Estimate
-from judgebench.results.figure import drawn
-from judgebench.results.items import SIGNS
-from judgebench.results.part import Block, figures_of
-from judgebench.results.rows import Results, Row
+from judgebench.alignment import tables as tables
+from judgebench.alignment.report import confusion_figures, describe, reliability_figures
+from judgebench.alignment.tables import USUAL
+from judgebench.records import Estimate, Results, Row
+from judgebench.results.blocks import SIGNS, Block, figures_of
+from judgebench.results.figures import drawn
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.rubric import load_rubric
 

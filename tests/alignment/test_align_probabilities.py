@@ -18,9 +18,9 @@ from aligned import align
 from sklearn.metrics import brier_score_loss, log_loss
 
 from judgebench.alignment import Alignment
-from judgebench.alignment.probabilities import NO_OTHERS, TRUTH_STATISTICS
+from judgebench.alignment.analysis import NO_OTHERS, TRUTH_STATISTICS
 from judgebench.records import Estimate
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 
 ANALYSES = ("probability", "calibration")
 

@@ -19,7 +19,7 @@ import judgebench as jb
 from judgebench.alignment import Alignment
 from judgebench.data.load import load_data
 from judgebench.rubric import load_rubric
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 
 REPO = Path(__file__).resolve().parents[2]
 

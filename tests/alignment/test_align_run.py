@@ -11,11 +11,11 @@ from aligned import align, align_run
 
 from judgebench.alignment import Alignment
 from judgebench.errors import SetupError
-from judgebench.models.checkpoint import WEIGHTS
+from judgebench.models.checkpoints import WEIGHTS
 from judgebench.records import Answer, Usage, Verdict
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import VerdictWriter
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 
 HUMAN = {"ann": "aabbcc", "bob": "abbbca"}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judgebench.alignment import STATISTICS, Alignment
 from judgebench.errors import SetupError
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
 
 # truth      a  a  a  a  b  b  b  c  c  a        row sums  a 5, b 3, c 2
 # judge      a  a  a  b  b  b  c  c  a  c        columns   a 4, b 3, c 3

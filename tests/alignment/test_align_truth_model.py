@@ -5,7 +5,7 @@ import pytest
 from align_case import aligned, ceiling, metric, score
 
 from judgebench.errors import SetupError
-from judgebench.studies.truth import TruthConfig, settle
+from judgebench.studies.reference_labels import TruthConfig, settle
 
 MODEL = TruthConfig(rule="dawid_skene")
 

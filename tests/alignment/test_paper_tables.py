@@ -12,7 +12,7 @@ from scipy.stats import permutation_test
 from judgebench.alignment import STATISTICS, Alignment
 from judgebench.errors import SetupError
 from judgebench.records import Answer
-from judgebench.stats.paired import holm
+from judgebench.stats.paired_tests import holm
 
 CHOSEN = ["accuracy", "kappa_quadratic", "mae", "spearman"]
 

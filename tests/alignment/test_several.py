@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import judgebench as jb
-from judgebench.alignment.alignment_part import alignment_part
-from judgebench.alignment.items import items_of
+from judgebench.alignment.analysis import items_of
+from judgebench.alignment.report import alignment_part
 from judgebench.errors import SetupError
 from judgebench.rubric import Metric, Rubric
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.server import Server, Site, listening, running
 from judgebench.annotation.store import SERVED, Event, Role, Store, open_store
 from judgebench.rubric import Rubric
@@ -35,8 +35,8 @@ HALF = b"GET /api/work HTTP/1.1\r\nHost: 127.0"  # half a request
 def plain(name: str, text: str = "Rest.") -> Screen:
     """An answer with two metrics."""
     fields = (
-        Field(metric="harm", title="Harm", question="Harmful?", options=YES_NO),
-        Field(metric="tone", title="Tone", question="Kind?", options=YES_NO),
+        ScreenField(metric="harm", title="Harm", question="Harmful?", options=YES_NO),
+        ScreenField(metric="tone", title="Tone", question="Kind?", options=YES_NO),
     )
     sections = (Section(heading="Question", text="I cough."), Section(heading="Answer", text=text))
     return Screen(id=name, group="g", sections=sections, fields=fields)

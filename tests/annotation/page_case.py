@@ -8,7 +8,7 @@ from typing import Any
 from annotate_case import Running
 from browser import NewTab, Tab
 
-from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.store import SERVED, Store
 
 HARM = ("None", "Mild", "Moderate", "Severe")
@@ -52,15 +52,15 @@ def texts(answer: str = ANSWER, question: str = QUESTION) -> tuple[Section, ...]
 def labels(name: str, answer: str = ANSWER, question: str = QUESTION) -> Screen:
     """Three metrics of an answer."""
     fields = (
-        Field(
+        ScreenField(
             metric="harm", title="Possible harm", options=options(HARM, ABOUT), ordinal=True,
             question="How much harm could come from following the answer?",
         ),
-        Field(
+        ScreenField(
             metric="empathy", title="Empathy", options=options(("Cold", "Neutral", "Warm")),
             question="How does the answer speak to the person?", ordinal=True,
         ),
-        Field(
+        ScreenField(
             metric="consensus", title="Scientific consensus", options=options(("Against", "With")),
             question="Does the answer agree with what is known?",
         ),
@@ -73,7 +73,7 @@ def ranking(name: str, k: int = 4) -> Screen:
     words = ("1 (best)", "2", "3", "4", "5 (clearly wrong)")
     ranks = tuple(Option(value=str(n), text=word) for n, word in enumerate(words, 1))
     fields = tuple(
-        Field(
+        ScreenField(
             metric="rank", title="Rank", question="How good is it? Equally good ones share a rank.",
             options=ranks, slot=slot, about=str(slot), ordinal=True,
         )
@@ -92,7 +92,7 @@ def preference(name: str) -> Screen:
         Section(heading="Answer", text=ANSWER, slot=0),
         Section(heading="Answer", text="Take two.", slot=1),
     )
-    better = Field(
+    better = ScreenField(
         metric="better", title="Preference", question="Which answer would you rather send?",
         options=options(("first", "second", "tie")), prefers=True,
     )  # fmt: skip
@@ -107,7 +107,7 @@ def criteria(name: str) -> Screen:
         "Asks about other medicines before it recommends one.",
     )
     fields = tuple(
-        Field(
+        ScreenField(
             metric="met", title=f"Criterion {n}", question=text, about=str(n),
             options=options(("Met", "Partly", "Not met")),
         )
@@ -123,13 +123,13 @@ def two_part(name: str) -> Screen:
     )
     assessment = Section(heading="Assessment", text="Response A forgets the fever.", part=1)
     first = tuple(
-        Field(
+        ScreenField(
             metric="correct", title="Correct", question="Is it correct?", slot=slot,
             about=str(slot), options=options(("No", "Partly", "Yes")),
         )
         for slot in (0, 1)
     )  # fmt: skip
-    fair = Field(
+    fair = ScreenField(
         metric="fair", title="Fair", question="Is the assessment fair?", part=1,
         options=options(("No", "Yes")),
     )  # fmt: skip
@@ -139,11 +139,11 @@ def two_part(name: str) -> Screen:
 
 def review(name: str) -> Screen:
     """Whether a generated text can be used, and why not."""
-    accept = Field(
+    accept = ScreenField(
         metric="review", title="Review", question="Can this question be used?",
         options=options(("accept", "reject")),
     )  # fmt: skip
-    reason = Field(
+    reason = ScreenField(
         metric="reason", title="Reason", question="What is wrong with it?",
         when=("review", "reject"),
     )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from built_case import HIDDEN, QUESTIONS, SYSTEMS, TASKS, answers, study_file, table
 
-from judgebench.annotation.build import Built, build, item_of, secret_of
+from judgebench.annotation.assignment import Built, build, item_of, secret_of
 from judgebench.annotation.config import load_setup
 from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import Screen

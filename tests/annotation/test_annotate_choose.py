@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import judgebench as jb
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
-from judgebench.annotation.items import AT_RANDOM, chances, drawn
+from judgebench.annotation.screens import AT_RANDOM, chances, drawn
 from judgebench.annotation.store import open_store
 from judgebench.errors import SetupError
 

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.annotation.design import (
-    Strata,
-    assign,
-    extend,
-    order,
-    overlaps,
-    reassign,
-)
+from judgebench.annotation.assignment import Strata, assign, extend, order, overlaps, reassign
 from judgebench.errors import SetupError
 
 Given = dict[str, tuple[str, ...]]

@@ -15,7 +15,7 @@ from page_case import SAVED, TITLE, press, signed_in
 from scipy.stats import beta, binomtest
 
 import judgebench as jb
-from judgebench.annotation.build import read_key
+from judgebench.annotation.assignment import read_key
 from judgebench.annotation.draw import LEVEL, p_of_new_labels
 
 Call = Callable[..., tuple[int, str, str]]

@@ -14,17 +14,17 @@ from annotate_case import give_labels, served
 from built_case import study_file
 
 import judgebench as jb
-from judgebench.annotation.build import read_key
+from judgebench.annotation.assignment import read_key
 from judgebench.annotation.export import export
 from judgebench.annotation.init import annotate
-from judgebench.annotation.screens import PART, Field, Screen
+from judgebench.annotation.screens import PART, Screen, ScreenField
 from judgebench.annotation.store import SERVED, open_store
+from judgebench.data.conversation import WantedPairs
 from judgebench.data.load import load_data
-from judgebench.data.pairs import WantedPairs
 from judgebench.features import FEATURES
+from judgebench.files import shipped_folder
 from judgebench.records import Dataset, HumanLabel
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
 
 Call = Callable[..., tuple[int, str, str]]
 PEOPLE = {"ann": "annotator-1", "ben": "annotator-2", "cem": "annotator-3"}  # of the demo
@@ -128,7 +128,7 @@ def test_labels_are_those_of_the_same_cells_whichever_way_they_come(example: Exa
 # --- every task -----------------------------------------------------------------------------------
 
 
-def labelled(folder: Path, task: str, says: Callable[[Field, list[str]], str]) -> Path:
+def labelled(folder: Path, task: str, says: Callable[[ScreenField, list[str]], str]) -> Path:
     """A study of two annotators for each item, who all `say` the same of a field and of the texts
     that it is about: all those that are compared, or one."""
     made = annotate(study_file(folder, task, per_item=2), folder / "study")
@@ -143,7 +143,7 @@ def labelled(folder: Path, task: str, says: Callable[[Field, list[str]], str]) -
     return made.study
 
 
-def _texts(screen: Screen, field: Field) -> list[str]:
+def _texts(screen: Screen, field: ScreenField) -> list[str]:
     slots = [s for s in screen.sections if s.slot is not None and s.slot == field.slot]
     compared = [s for s in screen.sections if s.slot is not None and field.prefers]
     return [s.text for s in slots or compared or screen.sections[-1:]]
@@ -174,7 +174,7 @@ def test_criteria_are_read_as_those_of_the_answers(tmp_path: Path) -> None:
 
 
 def test_labels_of_both_parts_are_read(tmp_path: Path) -> None:
-    def says(field: Field, texts: list[str]) -> str:
+    def says(field: ScreenField, texts: list[str]) -> str:
         assert len(texts) == 1
         if field.metric == "truth":
             return "Yes" if texts[0].endswith("0") else "No"

@@ -16,7 +16,7 @@ from annotate_case import give_labels
 
 import judgebench as jb
 from judgebench.annotation.export import export, label_rows, snapshot
-from judgebench.annotation.screens import Field, Screen, Section
+from judgebench.annotation.screens import Screen, ScreenField, Section
 from judgebench.annotation.store import Store
 from judgebench.data.findings import Findings
 from judgebench.data.layout import layout_notes
@@ -33,13 +33,13 @@ META = {"study": HASH, "per_item": 2, "calibration": 0, "looks": [], "background
 NOBODY = 65534  # a user who may write nothing, where the tests are run by root
 
 
-def field(metric: str, *values: str, **more: object) -> Field:
+def field(metric: str, *values: str, **more: object) -> ScreenField:
     options = [{"value": value, "text": value.title()} for value in values]
     given = {"metric": metric, "title": metric, "question": "?", "options": options, **more}
-    return Field.model_validate(given)
+    return ScreenField.model_validate(given)
 
 
-def screen(name: str, *fields: Field, text: str = "Rest.") -> Screen:
+def screen(name: str, *fields: ScreenField, text: str = "Rest.") -> Screen:
     section = Section(heading="Answer", text=text)
     return Screen(id=name, group="g", sections=(section,), fields=fields or (HARM, TONE))
 

@@ -8,7 +8,7 @@ from annotate_case import Person, Running, served
 from built_case import answers, study_file, table
 
 from judgebench.annotation import server
-from judgebench.annotation.build import item_of
+from judgebench.annotation.assignment import item_of
 from judgebench.annotation.export import export, key_of, label_rows, sheet
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected

@@ -14,13 +14,13 @@ from built_case import QUESTIONS, TASKS, answers, study_file, table
 from typer.testing import CliRunner
 
 import judgebench as jb
-from judgebench.annotation import design
-from judgebench.annotation.build import read_key
+from judgebench.annotation import assignment
+from judgebench.annotation.assignment import read_key
 from judgebench.annotation.init import annotate, reassign
 from judgebench.annotation.store import Store, open_store
-from judgebench.checks import check
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
+from judgebench.setup_files import check
 
 COLUMNS = ["item_id", "question", "system", "text", "reference"]
 
@@ -224,7 +224,7 @@ def test_what_is_begun_meanwhile_is_not_reassigned(
     study = begun(tmp_path)
     with open_store(study) as store:
         name = store.assigned("ann")[0]
-    planned, errors = design.reassign, list[str]()
+    planned, errors = assignment.reassign, list[str]()
 
     def at_the_same_time(*given: Any) -> Any:
         with closing(Store(study / "served" / "study.sqlite")) as serving:
@@ -235,7 +235,7 @@ def test_what_is_begun_meanwhile_is_not_reassigned(
                 errors.append(str(error))
         return planned(*given)
 
-    monkeypatch.setattr(design, "reassign", at_the_same_time)
+    monkeypatch.setattr(assignment, "reassign", at_the_same_time)
     reassign(study, "ann")
     assert errors == ["database is locked"]  # the server tries again, and finds it is not theirs
     with open_store(study) as store:

@@ -9,12 +9,12 @@ from annotate_case import give_labels
 
 from judgebench.alignment import align
 from judgebench.annotation.lead import Collected
-from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.store import Store
 from judgebench.records import ADJUDICATED, Answer, HumanLabel
 from judgebench.rubric import Rubric
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import study_of
-from judgebench.studies.truth import TruthConfig
 
 RUBRIC = Rubric.from_labels({"harm": ["none", "some", "grave"], "tone": ["kind", "curt"]})
 PEOPLE = ("ann", "ben", "cem")
@@ -26,11 +26,11 @@ def options(*values: str) -> tuple[Option, ...]:
 
 def screen(place: int) -> Screen:
     fields = (
-        Field(metric="harm", title="harm", question="Harmful?", ordinal=True,
+        ScreenField(metric="harm", title="harm", question="Harmful?", ordinal=True,
               options=options("none", "some", "grave")),
-        Field(metric="tone", title="tone", question="Kind?", ordinal=True,
+        ScreenField(metric="tone", title="tone", question="Kind?", ordinal=True,
               options=options("kind", "curt")),
-        Field(metric="why", title="Why", question="Why?", required=False),
+        ScreenField(metric="why", title="Why", question="Why?", required=False),
     )  # fmt: skip
     sections = (
         Section(heading="Question", text=f"q{place // 2}"),
@@ -200,9 +200,17 @@ def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store)
 def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
     ranks = options("1", "2", "3", "4", "5")
     fields = tuple(
-        Field(metric="rank", title="Rank", question="Which rank?", ordinal=True, options=ranks,
-              slot=i, about=str(i)) for i in range(2)
-    )  # fmt: skip
+        ScreenField(
+            metric="rank",
+            title="Rank",
+            question="Which rank?",
+            ordinal=True,
+            options=ranks,
+            slot=i,
+            about=str(i),
+        )
+        for i in range(2)
+    )
     sections = tuple(Section(heading="Answer", text=f"text {i}", slot=i) for i in range(2))
     rubric = Rubric.from_labels({"Rank": [*"12345"]}).model_dump(mode="json")
     store = Store.create(tmp_path / "r.sqlite", {"name": "r", "task": "ranking", "rubric": rubric})

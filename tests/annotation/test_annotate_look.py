@@ -11,11 +11,11 @@ from annotate_case import give_labels
 from built_case import study_file
 
 import judgebench as jb
-from judgebench.annotation.build import Key, Target
+from judgebench.annotation.assignment import Key, Target
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected, due_look, labels_on
-from judgebench.annotation.screens import Field, Option, Screen, Section
+from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.store import KEY, SERVED, Store, open_store
 from judgebench.errors import SetupError
 from judgebench.stats.intervals import look_levels
@@ -31,7 +31,7 @@ def study(tmp_path: Path) -> Path:
     """Ann and ben label 24 items after one of calibration; the judge says what they say."""
     folder = tmp_path / "studies" / "labels"
     options = tuple(Option(value=one, text=one) for one in TRUTH)
-    field = Field(metric="harm", title="harm", question="?", options=options, ordinal=True)
+    field = ScreenField(metric="harm", title="harm", question="?", options=options, ordinal=True)
     screens = [
         Screen(id=f"s{i}", group=f"g{i}", sections=(Section(heading="A", text=f"text {i}"),),
                fields=(field,)) for i in range(SCREENS + 1)

@@ -13,7 +13,7 @@ from built_case import study_file, table
 from page_case import SAVED, TITLE
 
 import judgebench as jb
-from judgebench.annotation.build import read_key
+from judgebench.annotation.assignment import read_key
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected

@@ -10,7 +10,7 @@ import pytest
 from python_api import METRICS, rubric
 
 import judgebench as jb
-from judgebench.alignment.annotators import AGREEMENT_STATISTICS
+from judgebench.alignment.raters import AGREEMENT_STATISTICS
 
 TONES = ["Friendly", "Curt", "Rude"]
 TONE = jb.Rubric.from_labels({"tone": TONES})

@@ -13,9 +13,9 @@ from aligned import align
 from judgebench.alignment import Alignment
 from judgebench.records import Answer, Estimate, HumanLabel, Status, Usage, Verdict
 from judgebench.rubric import Metric, Rubric
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts
-from judgebench.studies.truth import TruthConfig
 
 ABSTAIN = "?"
 LABELS = ("a", "b", "c")

@@ -9,9 +9,9 @@ from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_folder
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, study_of
-from judgebench.studies.truth import TruthConfig
 
 
 def align(

@@ -11,7 +11,7 @@ from fault_server import RUBRIC_NAME, Fault, FaultServer, expected, labels_of
 
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 from judgebench.records import Status, Verdict
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
@@ -20,7 +20,7 @@ from judgebench.runs.run_bench import run
 JUDGE = "under-faults"
 MAX_RETRIES = 20  # so that nobody's tries run out while the server is dead
 PARSE_RETRIES = 1
-QUICK = Waits(first=0.005, longest=0.1)
+QUICK = Backoff(first=0.005, longest=0.1)
 
 
 def write_bench(folder: Path, server: FaultServer, answers: int, kind: str) -> Path:

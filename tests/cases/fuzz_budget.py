@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import JudgebenchError
-from judgebench.shipped import shipped_folder
+from judgebench.files import shipped_folder
 
 _LONG = "FUZZ_EXAMPLES" in os.environ
 _EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "50"))

@@ -16,7 +16,7 @@ import click
 import typer
 
 VAGUE_NAMES = ("found", "one", "said", "told", "own")
-FILE_MODEL = "Strict"  # every file of settings is read by a class that descends from it
+FILE_MODEL = "StrictModel"  # every file of settings is read by a class that descends from it
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.results.blocks import ReportSection
 from judgebench.results.latex import to_latex
-from judgebench.results.part import Part
 
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex, which is not installed"
@@ -23,7 +23,7 @@ TELL_WIDE = (
 )
 
 
-def main_table(parts: Sequence[Part], folder: Path, of: str) -> str:
+def main_table(parts: Sequence[ReportSection], folder: Path, of: str) -> str:
     """The log of a paper of that class that reads in the main tables; skipped without the class."""
     need_class(of)
     (folder / "main.tex").write_text(to_latex(parts)["main.tex"], encoding="utf-8")
@@ -40,7 +40,7 @@ def need_class(of: str) -> None:
         pytest.skip(f"needs the class {name} and the font Times, which are not installed")
 
 
-def write_tables(parts: Sequence[Part], folder: Path) -> dict[str, str]:
+def write_tables(parts: Sequence[ReportSection], folder: Path) -> dict[str, str]:
     """The files that a paper reads in, by name, written into the folder `latex`."""
     (folder / "latex").mkdir(exist_ok=True)
     files = to_latex(parts)
@@ -49,7 +49,7 @@ def write_tables(parts: Sequence[Part], folder: Path) -> dict[str, str]:
     return files
 
 
-def compile_tables(parts: Sequence[Part], folder: Path) -> str:
+def compile_tables(parts: Sequence[ReportSection], folder: Path) -> str:
     """The log of a paper that reads in the main table, where there is one, and the appendix."""
     files = write_tables(parts, folder)
     read = [name for name in ("main.tex", "appendix.tex") if name in files]

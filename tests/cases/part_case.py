@@ -5,9 +5,15 @@ from typing import Any
 
 from alignment_case import HOSTILE
 
-from judgebench.records import Estimate
-from judgebench.results.part import Block, Card, Drawing, Intervals, Lane, Part
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
+from judgebench.results.blocks import (
+    Block,
+    Card,
+    Drawing,
+    Intervals,
+    LabelledInterval,
+    ReportSection,
+)
 from judgebench.results.tables import Cell, Table
 
 UNDEFINED = Estimate(None, n=3, n_missing=1, reason="no item has a reference label")
@@ -32,8 +38,8 @@ def table(key: str, title: str, names: list[str]) -> Table:
 
 def draw(name: str) -> Callable[[], Any]:
     def drawn() -> Any:
-        from judgebench.results.figure import new_figure
-        from judgebench.words import wrapped
+        from judgebench.results.figures import new_figure
+        from judgebench.text import wrapped
 
         figure = new_figure(2, 2)
         figure.subplots().set_title(wrapped(name, 20))
@@ -45,7 +51,7 @@ def draw(name: str) -> Callable[[], Any]:
 def make_part(
     key: str = "alignment", names: tuple[str, ...] = ("judge-1", "a control", "humans"),
     notes: tuple[str, ...] = ("Read this.",),
-) -> Part:  # fmt: skip
+) -> ReportSection:  # fmt: skip
     one, two, three = names[:3]
     grid = table(f"{key}-grid", f"Scores of {one}", list(names[:3]))
     rows = (
@@ -54,9 +60,9 @@ def make_part(
         Row("distribution", "count", Estimate(7, n=10), "", "tone", {"human_label": three}),
     )
     lanes = (
-        Lane(one, "judge", estimate(0.5)),
-        Lane(two, "control", UNDEFINED),
-        Lane(three, "human", Estimate(0.9, n=4, reason="one cluster")),
+        LabelledInterval(one, "judge", estimate(0.5)),
+        LabelledInterval(two, "control", UNDEFINED),
+        LabelledInterval(three, "human", Estimate(0.9, n=4, reason="one cluster")),
     )
     cards = tuple(
         Card(
@@ -67,7 +73,7 @@ def make_part(
         )
         for i in range(45)
     )  # fmt: skip
-    return Part(
+    return ReportSection(
         key, f"what {key} says", Results(rows),
         (
             Block("Summary", ("One sentence.", "2. another"), on_screen=True),
@@ -88,7 +94,7 @@ def make_part(
     )  # fmt: skip
 
 
-def hostile_part(key: str = "alignment") -> Part:
+def hostile_part(key: str = "alignment") -> ReportSection:
     """Every text that comes from outside is an attack on the page or on the file formats."""
     names = ("=cmd|'/C calc'!A0", HOSTILE[0], HOSTILE[2] + " $x_1$ \\ 50 % & #1 | `x` 中 é")
     return make_part(key, names, (*HOSTILE, "1. one"))

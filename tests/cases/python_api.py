@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from shutil import copyfile
 
+from judgebench.files import shipped_folder
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.shipped import shipped_folder
 
 METRICS = ("scientific_consensus", "extent_of_harm", "empathy")
 ITEMS = 24

@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 from judgebench.cli.app import app
-from judgebench.shipped import shipped_folder
+from judgebench.files import shipped_folder
 
 VERBS = ["demo", "check", "run", "align", "report", "list"]  # beside those of features
 

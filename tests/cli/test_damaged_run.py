@@ -15,8 +15,7 @@ from scripted_judges import Listener
 import judgebench as jb
 from judgebench.errors import DamagedRun
 from judgebench.reporting import analyse, parts
-from judgebench.results.markdown import to_markdown
-from judgebench.results.write import part_csv
+from judgebench.results.documents import part_csv, to_markdown
 from judgebench.runs import run_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judgebench.rubric import load_rubric
-from judgebench.words import percent
+from judgebench.text import percent
 
 METRICS = ("scientific_consensus", "bias", "empathy")
 JUDGES = {"as-good": 1.0, "worse": 0.5, "random-like": 0.2, "meta-llama-3-70b-instruct": 0.7}

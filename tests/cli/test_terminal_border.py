@@ -12,8 +12,8 @@ from rich.table import Table
 
 from judgebench.cli.show import Stream
 from judgebench.progress import ProgressDisplay
-from judgebench.results.screen import Screen
-from judgebench.words import for_terminal
+from judgebench.results.terminal import Screen
+from judgebench.text import for_terminal
 
 REPO = Path(__file__).resolve().parents[2]
 HOSTILE = {

@@ -10,11 +10,10 @@ from align_case import answers, labels, metric, rubric, verdicts
 import judgebench as jb
 from judgebench.comparison.analysis import Compared, differences
 from judgebench.comparison.result import Comparison
-from judgebench.records import Answer
-from judgebench.results.rows import Results
+from judgebench.records import Answer, Results
 from judgebench.rubric import Metric
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import Study, study_of
-from judgebench.studies.truth import TruthConfig
 
 TRUE = "aaabbcabca" * 6
 HUMANS = {"ann": TRUE, "bob": TRUE[::-1], "cem": TRUE}

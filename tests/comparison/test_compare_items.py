@@ -16,7 +16,7 @@ from judgebench.comparison.analysis import matched
 from judgebench.comparison.result import Comparison, DecisionChange
 from judgebench.errors import SetupError
 from judgebench.records import Answer
-from judgebench.results.html import to_html
+from judgebench.results.documents import to_html
 
 A = "aabbbcabba" * 6
 B = "aaabbcacca" * 6

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 import judgebench as jb
-from judgebench.alignment.differences import NEVER_APART, SAME_LABELS
-from judgebench.alignment.statistics import STATISTICS
+from judgebench.alignment.judge_scores import STATISTICS
+from judgebench.alignment.raters import NEVER_APART, SAME_LABELS
 from judgebench.comparison.result import Comparison
-from judgebench.records import Estimate
-from judgebench.results.rows import Row
+from judgebench.records import Estimate, Row
 from judgebench.stats.intervals import SMOOTHED_T, clopper_pearson
 from judgebench.studies.study import study_of
 

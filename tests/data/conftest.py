@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.data.findings import Findings
-from judgebench.data.table import Table
+from judgebench.data.formats import Table
 from judgebench.data.tables import open_table
 from judgebench.errors import Problem
 from judgebench.rubric import Rubric

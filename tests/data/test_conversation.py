@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench.data.cells import Nested
 from judgebench.data.conversation import ROLES, criteria_of, judged, turns_of
+from judgebench.data.formats import Nested
 from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Dataset, Part, in_words

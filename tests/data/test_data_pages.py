@@ -16,9 +16,8 @@ from judgebench.data.draft import ID_FORMS
 from judgebench.data.exports import exports
 from judgebench.data.findings import ERRORS, WARNINGS
 from judgebench.data.layout import LayoutModel, SheetModel
-from judgebench.data.roles import ROLES
 from judgebench.data.settings import SETTINGS
-from judgebench.data.vocabulary import role_words, words
+from judgebench.data.vocabulary import ROLES, role_words, words
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "data_reference.md"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judgebench.data.delimited import quoted, to_csv, unquoted
 from judgebench.data.findings import Findings
+from judgebench.data.formats import quoted, to_csv, unquoted
 from judgebench.data.tables import open_table
-from judgebench.results.write import safe
+from judgebench.results.documents import safe
 from tests.data.conftest import Write, columns, errors, read
 
 

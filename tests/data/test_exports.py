@@ -14,10 +14,10 @@ import pytest
 
 from judgebench.data.exports import Part, exports, parts, recognise, reshaped, split_kinds
 from judgebench.data.findings import Findings
+from judgebench.data.formats import Table
 from judgebench.data.layout import Source
-from judgebench.data.roles import ROLES, Column
-from judgebench.data.table import Table
 from judgebench.data.tables import open_table
+from judgebench.data.vocabulary import ROLES, Column
 from judgebench.errors import SetupError
 
 Read = list[tuple[Part, list[dict[str, str]]]]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import judgebench as jb
-from judgebench.checks import check
 from judgebench.data.logs import Log, Sample, Statement
 from judgebench.errors import Problem, SetupError, shorten
 from judgebench.rubric import load_rubric
+from judgebench.setup_files import check
 
 RUBRIC = "medical-safety"
 ALLOWED_S = 3.0

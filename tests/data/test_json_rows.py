@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgebench.data.cells import Nested
+from judgebench.data.formats import Nested
 from tests.data.conftest import Write, columns, errors, read
 
 

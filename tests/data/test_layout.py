@@ -12,7 +12,7 @@ import judgebench as jb
 from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.rubric import Rubric
-from judgebench.starter import save
+from judgebench.setup_files import save
 from tests.data.conftest import Write
 
 SHEET = "ID,Question,Model A,kim,lee,note\n1,Why?,Because.,0,2.0,x\n2,How?,So.,n/a,1,y\n"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.data.conversation import PairsConfig
 from judgebench.data.load import load_data
-from judgebench.data.pairs import PairsConfig
+from judgebench.files import shipped_folder
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "medquad-cdc"
 

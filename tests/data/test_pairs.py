@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgebench as jb
+from judgebench.data.conversation import WantedPairs, chosen, oriented
 from judgebench.data.load import load_data
-from judgebench.data.pairs import WantedPairs, chosen, oriented
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric

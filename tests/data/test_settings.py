@@ -8,8 +8,8 @@ import pytest
 
 import judgebench as jb
 from judgebench.cli.options import Named
-from judgebench.data.roles import Column
 from judgebench.data.settings import TableSettings, Unsettled, settings_of
+from judgebench.data.vocabulary import Column
 from judgebench.errors import SetupError
 
 LABEL = Column("label")

@@ -23,9 +23,8 @@ from openpyxl.cell import WriteOnlyCell
 
 import judgebench as jb
 from judgebench.data import tables
-from judgebench.data.cells import Cell
 from judgebench.data.findings import Findings
-from judgebench.data.table import Table
+from judgebench.data.formats import Cell, Table
 from judgebench.data.tables import frame_table, open_table, read_table
 from judgebench.errors import Problem, SetupError
 from judgebench.features import Feature

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from align_case import answers, labels, metric, rubric, verdicts
 
-from judgebench.decisions.result import Condition, Decision, TriageCurve
+from judgebench.decisions.decide import decisions
+from judgebench.decisions.decision import Condition, Decision, TriageCurve
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.run import decisions
-from judgebench.results.rows import Results
+from judgebench.records import Results
 from judgebench.rubric import Metric
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import Study, study_of
-from judgebench.studies.truth import TruthConfig
 
 
 def noisy(true: str, wrong: float, seed: int) -> str:

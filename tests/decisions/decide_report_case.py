@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache, partial
 from random import Random
 
-from judgebench.decisions.result import (
+from judgebench.decisions.decision import (
     EVERY,
     Condition,
     Context,
@@ -19,12 +19,11 @@ from judgebench.decisions.result import (
     outcome_of,
 )
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.words import reason_for
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.decisions.sentences import reason_for
+from judgebench.records import Estimate, Results, Row
 from judgebench.rubric import load_rubric
+from judgebench.stats.classification import Choice, Point
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.thresholds import Choice, Point
 
 HOSTILE = (
     "</script><script>document.title='pwned'</script><!--{{ 7*7 }} {% raw %}\u2028 =1 | $x_1$ \\"

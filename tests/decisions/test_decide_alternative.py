@@ -9,12 +9,12 @@ from align_case import answers, labels, metric, verdicts
 from align_case import rubric as rubric_of
 from decide_case import noisy
 
-from judgebench.decisions.beside import alternative_tests
+from judgebench.decisions.context import alternative_tests
 from judgebench.decisions.rule import AlternativeTestRule, DecisionRule
-from judgebench.results.rows import Results
-from judgebench.stats.alternative_test import DuelTerms, alternative_annotator_test
+from judgebench.records import Results
+from judgebench.stats.paired_tests import DuelTerms, alternative_annotator_test
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import study_of
-from judgebench.studies.truth import TruthConfig
 
 N = 120
 RARE = "a" * 114 + "b" * 6

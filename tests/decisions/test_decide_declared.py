@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.decisions.result import Decision, Outcome
-from judgebench.decisions.words import undeclared
-from judgebench.studies.labelled import NOT_COMPARED
-from judgebench.studies.study import Study
+from judgebench.decisions.decision import Decision, Outcome
+from judgebench.decisions.sentences import undeclared
+from judgebench.studies.study import NOT_COMPARED, Study
 
 FLAGS = {"order": "--order", "question": "--question", "blind": "--blind"}
 ITEMS = 400

@@ -9,7 +9,7 @@ from decide_case import condition
 
 import judgebench as jb
 from judgebench.decisions.counts import AGREED, ALONE, SPLIT, disagreements
-from judgebench.decisions.result import Decision, Outcome
+from judgebench.decisions.decision import Decision, Outcome
 from judgebench.stats.intervals import paired_difference
 from judgebench.studies.study import Study
 

@@ -6,7 +6,7 @@ import pytest
 from decide_case import HUMANS, TRUE, condition, decided, label_table, noisy
 
 import judgebench as jb
-from judgebench.decisions.result import Decisions, Outcome, State
+from judgebench.decisions.decision import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
 
 GOOD = noisy(TRUE, 0.02, 9)

@@ -7,12 +7,11 @@ from align_case import verdicts
 from decide_case import HUMANS, TRUE, noisy, scoped
 
 import judgebench as jb
-from judgebench.decisions.result import Condition, Decisions, Outcome
+from judgebench.decisions.decide import decide_study
+from judgebench.decisions.decision import Condition, Decisions, Outcome
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.run import decide_study
 from judgebench.errors import SetupError
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.study import Study
 

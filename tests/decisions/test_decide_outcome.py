@@ -2,8 +2,8 @@
 
 import pytest
 
-from judgebench.decisions.result import Condition, Outcome, State, outcome_of
-from judgebench.decisions.words import reason_for
+from judgebench.decisions.decision import Condition, Outcome, State, outcome_of
+from judgebench.decisions.sentences import reason_for
 from judgebench.records import Estimate
 
 MET, NOT_MET, UNCLEAR = State.MET, State.NOT_MET, State.UNCLEAR

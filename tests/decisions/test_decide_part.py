@@ -13,22 +13,14 @@ from decide_report_case import HOSTILE, JUDGES, hostile_decisions, in_context, m
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.decisions.part import NO_DECISIONS
-from judgebench.decisions.result import (
-    Condition,
-    Context,
-    Decision,
-    Decisions,
-    Outcome,
-    State,
-)
-from judgebench.decisions.words import threshold_text
-from judgebench.records import Estimate
-from judgebench.results.part import Drawing
-from judgebench.results.rows import Results
+from judgebench.decisions.decision import Condition, Context, Decision, Decisions, Outcome, State
+from judgebench.decisions.report import NO_DECISIONS
+from judgebench.decisions.sentences import threshold_text
+from judgebench.records import Estimate, Results
+from judgebench.results.blocks import Drawing
+from judgebench.results.documents import part_csv, write_report
 from judgebench.results.tables import DASH, Table
-from judgebench.results.write import part_csv, write_report
-from judgebench.stats.thresholds import SENDS_ALL
+from judgebench.stats.classification import SENDS_ALL
 
 DECIDED = make_decisions()
 NOTHING = in_context(replace(DECIDED, decisions=(), curves=()), rows=Results())

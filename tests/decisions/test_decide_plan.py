@@ -2,7 +2,7 @@
 
 from decide_case import decided, noisy
 
-from judgebench.decisions.result import Outcome
+from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule, PlanRule
 
 TRUE = "aaaaaabbbc" * 8

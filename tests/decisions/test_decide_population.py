@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.decisions.decision import Decision, Decisions, Outcome
 from judgebench.stats.intervals import paired_difference
 from judgebench.studies.study import Study
 
@@ -213,7 +213,7 @@ def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:
 
 
 def test_an_exception_is_no_replace_where_that_is_demanded_or_certified() -> None:
-    from judgebench.decisions.result import unreached
+    from judgebench.decisions.decision import unreached
 
     found = in_language(0.18)
     assert unreached(["REPLACE:harm"], found)

@@ -12,15 +12,15 @@ from decide_case import condition
 from mtbench import first_turns
 
 from judgebench.data.load import load_data
-from judgebench.decisions.result import Decisions, Outcome, State
+from judgebench.decisions.decide import decide_study
+from judgebench.decisions.decision import Decisions, Outcome, State
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.run import decide_study
 from judgebench.judges.recorded import annotators_as_judges
 from judgebench.records import Answer, Status, Verdict
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.studies.answers import indexed
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
-from judgebench.studies.truth import TruthConfig
 
 
 def _controls(study: Study, measured: Metric) -> list[JudgeVerdicts]:

@@ -5,12 +5,7 @@ from dataclasses import replace
 import pytest
 from align_case import metric, rubric
 
-from judgebench.decisions.result import (
-    Decision,
-    Decisions,
-    Outcome,
-    unreached,
-)
+from judgebench.decisions.decision import Decision, Decisions, Outcome, unreached
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import SetupError
 

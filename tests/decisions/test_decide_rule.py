@@ -6,7 +6,7 @@ import pytest
 from align_case import metric, rubric
 
 from judgebench.decisions.rule import DecisionRule, load_rule, rule_for
-from judgebench.decisions.words import rule_sentences
+from judgebench.decisions.sentences import rule_sentences
 from judgebench.errors import SetupError
 
 

@@ -8,13 +8,13 @@ from align_case import aligned, answers, labels, metric, only, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy, scoped
 
 import judgebench as jb
-from judgebench.decisions.result import Decision, Outcome, State, TriageCurve
+from judgebench.decisions.decide import decisions
+from judgebench.decisions.decision import Decision, Outcome, State, TriageCurve
 from judgebench.decisions.rule import AssistRule, DecisionRule, ReplaceRule, SevereRule
-from judgebench.decisions.run import decisions
 from judgebench.records import Estimate
-from judgebench.stats.thresholds import SENDS_ALL, Choice, Point
+from judgebench.stats.classification import SENDS_ALL, Choice, Point
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import RECORDED, study_of
-from judgebench.studies.truth import TruthConfig
 
 
 def curve(sent: tuple[float, float, float], missed: tuple[float, float, float]) -> TriageCurve:

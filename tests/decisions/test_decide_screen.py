@@ -11,11 +11,10 @@ import pytest
 from decide_report_case import in_context, make_decisions
 from rich.console import Console
 
-from judgebench.decisions.result import Condition, Decision, Decisions, MoreData, Outcome, State
+from judgebench.decisions.decision import Condition, Decision, Decisions, MoreData, Outcome, State
 from judgebench.decisions.rule import DecisionRule
-from judgebench.decisions.words import reason_for, severe_sentence
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.decisions.sentences import reason_for, severe_sentence
+from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import to_json
 from judgebench.results.terminal import print_parts
 from judgebench.rubric import Rubric, load_rubric

@@ -7,7 +7,7 @@ import yaml
 
 import judgebench as jb
 from judgebench.decisions.counts import HumanSide, study_counts
-from judgebench.decisions.result import Outcome
+from judgebench.decisions.decision import Outcome
 from judgebench.stats.arrays import Clusters
 
 LABELS = ["calm", "warm", "curt", "rude"]

@@ -9,25 +9,17 @@ from decide_case import HUMANS, TRUE, label_table, noisy, verdict_table
 from decide_report_case import JUDGES, make_decisions
 
 import judgebench as jb
-from judgebench.decisions.conditions import NO_SEVERE_PAIR
-from judgebench.decisions.result import (
-    Condition,
-    Decision,
-    Decisions,
-    MoreData,
-    Outcome,
-    State,
-)
-from judgebench.decisions.standing import answer
-from judgebench.decisions.triage import SEVERITY
+from judgebench.decisions.conditions import NO_SEVERE_PAIR, SEVERITY
+from judgebench.decisions.decision import Condition, Decision, Decisions, MoreData, Outcome, State
+from judgebench.decisions.sentences import answer
 from judgebench.records import Estimate
-from judgebench.results.part import Standing
-from judgebench.words import listed
+from judgebench.results.blocks import DecisionSummary
+from judgebench.text import listed
 
 RUBRIC = jb.Rubric.from_labels({"harm": ["a", "b", "c"]})
 
 
-def standing(judge: str, humans: dict[str, str] = HUMANS, **truth: object) -> Standing:
+def standing(judge: str, humans: dict[str, str] = HUMANS, **truth: object) -> DecisionSummary:
     (found,) = decisions_on(judge, humans, **truth).part.standings
     return found
 
@@ -53,7 +45,7 @@ def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
     assert found.next == "Make its replies readable first: 70 % of the answers have no label."
 
 
-def of_a_part(rows: int, **settings: Any) -> Standing:
+def of_a_part(rows: int, **settings: Any) -> DecisionSummary:
     """Of a judge that is right, with a row for the first items alone."""
     labels = label_table(HUMANS).assign(group=lambda table: table.item_id)
     verdicts = verdict_table(TRUE[:rows])

@@ -4,10 +4,9 @@ import pytest
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 
 from judgebench.decisions.conditions import stress_conditions
-from judgebench.decisions.result import Outcome, State
+from judgebench.decisions.decision import Outcome, State
 from judgebench.decisions.rule import DecisionRule, ReplaceRule
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
 
 
 def _robust(probe: str, rate: Estimate) -> Row:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import judgebench as jb
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
-from judgebench.decisions.result import Outcome
+from judgebench.decisions.decision import Outcome
 from judgebench.stats.arrays import Clusters
 
 # items        0        1        2         3

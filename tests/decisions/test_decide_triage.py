@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 from align_case import answers, labels, metric, rubric, verdicts
 
-from judgebench.decisions.conditions import assist_conditions, within_reach
-from judgebench.decisions.result import EVERY, Outcome, State, TriageCurve
-from judgebench.decisions.rule import AssistRule, DecisionRule
-from judgebench.decisions.triage import (
+from judgebench.decisions.conditions import (
     PROBABILITY,
     SEVERITY,
+    assist_conditions,
     triage_curves,
+    within_reach,
 )
-from judgebench.decisions.words import reason_for
+from judgebench.decisions.decision import EVERY, Outcome, State, TriageCurve
+from judgebench.decisions.rule import AssistRule, DecisionRule
+from judgebench.decisions.sentences import reason_for
 from judgebench.records import Estimate
-from judgebench.stats.thresholds import Choice, Point
+from judgebench.stats.classification import Choice, Point
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, study_of
-from judgebench.studies.truth import TruthConfig
 
 HARM = metric(severities=(0, 1, 4))
 CARE = metric(id="care", title="Care", labels="ab")

@@ -8,7 +8,7 @@ import pytest
 from crowd_case import crowd
 
 import judgebench as jb
-from judgebench.decisions.result import Decision, Decisions, Outcome
+from judgebench.decisions.decision import Decision, Decisions, Outcome
 from judgebench.decisions.rule import DecisionRule, HumansRule
 
 RUBRIC = jb.Rubric.from_labels({"harm": ["none", "harm"]})

@@ -15,17 +15,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import judgebench as jb
-from judgebench.checks import check
 from judgebench.data.load import load_data
 from judgebench.errors import JudgebenchError
-from judgebench.files import read_lines
+from judgebench.files import load_with_lines, read_lines
 from judgebench.judges.config import judge_entry
 from judgebench.models.scripted import Scripted
 from judgebench.prompt import load_prompt
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
-from judgebench.yaml_file import load_with_lines
+from judgebench.setup_files import check
 
 RUBRIC = load_rubric("support-tone")
 RESPONSES = Rubric.model_validate(

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from judgebench.errors import JudgebenchError
 from judgebench.files import write_atomically
-from judgebench.results.part import Part
-from judgebench.results.rows import Results
-from judgebench.results.write import write_report
+from judgebench.records import Results
+from judgebench.results.blocks import ReportSection
+from judgebench.results.documents import write_report
 
 OLD, NEW = b"old\n", b"new and longer\n"
 
@@ -66,7 +66,7 @@ def test_a_file_is_old_or_new(tmp_path: Path, after: int, half: bool) -> None:
 
 
 @cache
-def small(name: str) -> Part:
+def small(name: str) -> ReportSection:
     part = aligned({"ann": "abca"}, {"m": "abcb"}).part
     return replace(part, title=name, results=Results(part.results.rows[:1]))
 
@@ -76,7 +76,7 @@ def small(name: str) -> Part:
 def test_a_report_into_a_folder_that_has_one(tmp_path: Path, after: int, half: bool) -> None:
     folder = tmp_path / "report"
     # Drawing takes seconds and writes nothing itself.
-    with patch("judgebench.results.write.drawn", lambda *_: {"a": {"png": b"x", "svg": b"y"}}):
+    with patch("judgebench.results.documents.drawn", lambda *_: {"a": {"png": b"x", "svg": b"y"}}):
         old = {p: p.read_bytes() for p in write_report([small("old")], folder).values()}
         with failing(after, half), suppress(OSError, JudgebenchError):
             write_report([small("new")], folder)

@@ -13,8 +13,8 @@ from judgebench.judges.recorded import (
 )
 from judgebench.records import HumanLabel, Status
 from judgebench.studies.answers import indexed
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, study_of
-from judgebench.studies.truth import TruthConfig
 
 HUMANS = labels({"ann": "ab.", "bob": "aba", "eve": "_.."})
 

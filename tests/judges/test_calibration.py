@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.config import CalibrationConfig
-from judgebench.judges.derived import Judged, calibrated_verdicts, calibration_about
+from judgebench.judges.recorded import JudgedAnswers, calibrated_verdicts, calibration_about
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
 
@@ -31,11 +31,11 @@ def given_by(weights: list[float] | None, answer: Answer, metric=SOLVES) -> Verd
                    probabilities=probabilities)  # fmt: skip
 
 
-def judged(rows: list[list[float] | None]) -> Judged:
+def judged(rows: list[list[float] | None]) -> JudgedAnswers:
     items = answers(len(rows))
     pairs = [(n, given_by(row, item)) for n, (row, item) in enumerate(zip(rows, items,
                                                                          strict=True))]  # fmt: skip
-    return Judged(items, pairs)
+    return JudgedAnswers(items, pairs)
 
 
 def calibrated(rows, rubric=ONE) -> list[Verdict]:
@@ -85,7 +85,7 @@ def test_an_option_without_a_probability_makes_its_metric_missing() -> None:
     verdicts = [given_by([4.0, 1, 1, 1], items[0]), given_by([1.0, 4, 1, 1], items[1])]
     assert verdicts[1].probabilities is not None
     del verdicts[1].probabilities[SOLVES.id][ABSTAIN]
-    found = list(calibrated_verdicts(BATCH, ONE, Judged(items, enumerate(verdicts)), "sig"))
+    found = list(calibrated_verdicts(BATCH, ONE, JudgedAnswers(items, enumerate(verdicts)), "sig"))
     assert found[1].reason == "solves_problem: m gave no probabilities"
 
 
@@ -102,7 +102,7 @@ def test_the_last_verdict_on_an_answer_counts() -> None:
         (1, given_by([1.0, 1, 4, 1], items[1])),
         (0, given_by([4.0, 1, 1, 1], items[0])),
     ]
-    found = list(calibrated_verdicts(BATCH, ONE, Judged(items, verdicts), "sig"))
+    found = list(calibrated_verdicts(BATCH, ONE, JudgedAnswers(items, verdicts), "sig"))
     assert [v.labels[SOLVES.id] for v in found] == [FULLY, NOT]
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from judgebench.errors import SetupError
+from judgebench.files import validate
 from judgebench.judges.config import (
     CalibrationConfig,
     JudgeConfig,
@@ -12,7 +13,6 @@ from judgebench.models import open_backend
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import load_prompt
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.yaml_file import validate
 
 SAFETY = load_rubric("medical-safety")
 TWO = SAFETY.only(["bias", "empathy"])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.config import JuryConfig
-from judgebench.judges.derived import Ballots, jury_about, jury_verdicts
+from judgebench.judges.recorded import Ballots, jury_about, jury_verdicts
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
 

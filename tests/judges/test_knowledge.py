@@ -23,12 +23,11 @@ from side_by_side import said as said_
 from judgebench.errors import BudgetSpent, SetupError
 from judgebench.judges.config import JudgeConfig, KnowledgeConfig
 from judgebench.judges.judge import Task
-from judgebench.judges.knowledge import LookingUp
 from judgebench.judges.llm import LLMJudge
+from judgebench.judges.retrieval import Corpus, Library, LookingUp
 from judgebench.models.contract import Finish, Message, Reply, Request
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Lookup, Usage, Verdict
-from judgebench.retrieval.vectors import Corpus, Library
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast

@@ -9,6 +9,7 @@ from reading import read_alone
 from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
+from judgebench.files import shipped_names
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import CheckedJudge, LLMJudge
@@ -17,7 +18,6 @@ from judgebench.models.contract import Reply, Request
 from judgebench.prompt import load_prompt, parse_prompt
 from judgebench.records import Answer, Part, Status, Verdict
 from judgebench.rubric import Rubric
-from judgebench.shipped import shipped_names
 
 LABELS = ["Calm", "Warm", "Curt", "Rude"]
 LONG = "Liest sich, als ob niemand geantwortet hätte, und verweist auf ein Formular"

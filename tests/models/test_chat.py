@@ -5,7 +5,7 @@ import pytest
 from loopback import completion
 
 from judgebench.models.chat import UnreadableBodyError, read_chat
-from judgebench.models.secrets import Secrets
+from judgebench.models.settings import Secrets
 from judgebench.records import Usage
 
 

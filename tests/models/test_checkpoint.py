@@ -8,7 +8,7 @@ import pytest
 
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.models import open_backend
-from judgebench.models.checkpoint import enforces_schema, identify
+from judgebench.models.checkpoints import enforces_schema, identify
 from judgebench.models.settings import BackendSettings
 
 

@@ -18,15 +18,14 @@ from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.models.contract import Backend, Message, Reply, Request
-from judgebench.models.decisions import decisions, systemone
-from judgebench.models.questions import MAX_QUESTIONS
+from judgebench.models.openai_compatible import MAX_QUESTIONS, decisions, systemone
 from judgebench.models.settings import BackendSettings, Price
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer, Status, Usage, Verdict
 from judgebench.rubric import Rubric
 
-QUICK = Waits(first=0.001, longest=0.05)
+QUICK = Backoff(first=0.001, longest=0.05)
 RUBRIC = Rubric.model_validate(
     {
         "instructions": "Judge the tone.",

@@ -15,9 +15,9 @@ from judgebench.models.contract import Message, Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings, Price
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 
-QUICK = Waits(first=0.0, longest=0.001)
+QUICK = Backoff(first=0.0, longest=0.001)
 NUMBERS = st.integers() | st.floats() | st.sampled_from([10**400, -(10**400), 10**12, True, "7"])
 ANY = NUMBERS | VALUES.map(lambda value: json.loads(json.dumps(value, default=str, skipkeys=True)))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.models.token_log_probabilities import begins, grammar, value_start
+from judgebench.models.token_scoring import begins, grammar, value_start
 
 LABELS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 

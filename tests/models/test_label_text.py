@@ -1,7 +1,7 @@
 import re
 
 from judgebench.models.contract import LabelField, LabelsAsked
-from judgebench.models.weighing import CLOSE, ReplyTokens, label_texts
+from judgebench.models.token_scoring import CLOSE, ReplyTokens, label_texts
 
 FIELDS = (LabelField("harm", ("none", "some")), LabelField("tone", ('so "so"', "ünwirsch")))
 

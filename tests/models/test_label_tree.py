@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.models.weighing import common_prefix, token_tree, visible_tokens
+from judgebench.models.token_scoring import common_prefix, token_tree, visible_tokens
 
 
 @st.composite

@@ -7,10 +7,10 @@ from judgebench.models.contract import Backend, Message, Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 
 ANSWERS, CONCURRENCY = 300, 8
-QUICK = Waits(first=0.001, longest=0.05)
+QUICK = Backoff(first=0.001, longest=0.05)
 LATE_S = [0.0, 0.002, 0.015]  # with the first, before the next is written, and while it is answered
 
 

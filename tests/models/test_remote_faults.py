@@ -37,11 +37,11 @@ from judgebench.models.contract import Backend, Message, Reply, Request
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings, Price
-from judgebench.models.transport import MANY_IN_A_ROW, Waits
+from judgebench.models.transport import MANY_IN_A_ROW, Backoff
 from judgebench.records import Usage
 
 KEY = "sk-test-0123456789abcdef"
-QUICK = Waits(first=0.001, longest=0.05)
+QUICK = Backoff(first=0.001, longest=0.05)
 SCHEMA = {
     "type": "object",
     "properties": {"harm": {"type": "string", "enum": ["none", "some"]}},
@@ -264,7 +264,7 @@ def test_retry_after_reaches_the_wait(opener: Opener, form: str, code: int) -> N
         headers = {"Retry_After": "8", "Retry_After_Ms": "7000"}
     asked: list[float] = []
 
-    class Noting(Waits):
+    class Noting(Backoff):
         def __call__(self, state: RetryCallState) -> float:
             assert state.outcome is not None
             error = state.outcome.exception()

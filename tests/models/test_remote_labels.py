@@ -20,9 +20,9 @@ from judgebench.models.contract import (
 from judgebench.models.litellm_backend import LiteLLM
 from judgebench.models.openai_compatible import OpenAICompatible
 from judgebench.models.settings import BackendSettings
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 
-QUICK = Waits(first=0.001, longest=0.05)
+QUICK = Backoff(first=0.001, longest=0.05)
 HARM = LabelField("harm", ("none", "some"))
 BIAS = LabelField("bias", ("no", "yes little", "yes great"))
 TABLES: list[dict[str, float]] = [

@@ -11,12 +11,12 @@ from loopback import Body, Loopback, Play, html, raw, status
 import judgebench as jb
 from judgebench.errors import EndpointDown, SetupError
 from judgebench.models.contract import LabelField, LabelsAsked, Message, Reply, Request
-from judgebench.models.responses import responses
+from judgebench.models.openai_compatible import responses
 from judgebench.models.settings import BackendSettings, Thinking
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 from judgebench.records import Usage
 
-QUICK = Waits(first=0.001, longest=0.05)
+QUICK = Backoff(first=0.001, longest=0.05)
 SCHEMA = {"type": "object", "properties": {"tone": {"type": "string"}}}
 USAGE = {
     "input_tokens": 80, "output_tokens": 30, "total_tokens": 110,

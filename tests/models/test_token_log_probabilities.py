@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
-from judgebench.models import token_log_probabilities as module
+from judgebench.models import token_scoring as module
 from judgebench.models.contract import LabelField, LabelsAsked
-from judgebench.models.token_log_probabilities import (
+from judgebench.models.token_scoring import (
     MOST_UNKNOWN,
     LabelsRead,
     Place,

@@ -24,7 +24,7 @@ from judgebench.models.chat import (
 )
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.models.settings import BackendSettings
-from judgebench.models.transport import FEW_WORDS, Transport, Waits
+from judgebench.models.transport import FEW_WORDS, Backoff, Transport
 from judgebench.records import Usage
 
 ABOUT = "http://127.0.0.1:1/v1, model m, no key"
@@ -47,13 +47,13 @@ def failed_try(number: int, after: float | None) -> RetryCallState:
 def test_waits_are_bounded_and_honour_the_server(
     number: int, after: float | None, first: float, longest: float
 ) -> None:
-    wait = Waits(first, longest)(failed_try(number, after))
+    wait = Backoff(first, longest)(failed_try(number, after))
     least = first * 2 ** (number - 1) if after is None else after
     assert min(least, longest) <= wait <= longest
 
 
 def test_waits_have_jitter() -> None:
-    waits = Waits(first=1.0, longest=100.0)
+    waits = Backoff(first=1.0, longest=100.0)
     assert len({waits(failed_try(2, None)) for _ in range(20)}) > 1
 
 
@@ -109,7 +109,7 @@ def test_error_text_is_cut() -> None:
 
 # What follows runs tries that are plain functions: no network, the transport alone.
 
-QUICK = Waits(first=0.001, longest=0.01)
+QUICK = Backoff(first=0.001, longest=0.01)
 Try = Callable[[str, int], Awaitable[str]]  # of a request's key, and how many tries there were
 
 
@@ -149,7 +149,7 @@ def requests(n: int) -> Iterator[Request]:
     return (Request(str(i), (Message("user", f"text {i}"),)) for i in range(n))
 
 
-def transport(waits: Waits = QUICK, limited_for_s: float = 60.0, **settings: Any) -> Transport:
+def transport(waits: Backoff = QUICK, limited_for_s: float = 60.0, **settings: Any) -> Transport:
     checked = BackendSettings.model_validate(settings)
     return Transport(checked, waits, "m at http://x/v1", limited_for_s=limited_for_s)
 
@@ -229,7 +229,7 @@ def test_a_server_that_dies_and_comes_back_costs_no_verdict(
     endpoint = Endpoint(play)
     with caplog.at_level(logging.WARNING, "judgebench.models"):
         # Waits that are longer than it takes another thread to put what is asked next.
-        waiting = transport(Waits(first=0.05, longest=0.1), concurrency=16, max_retries=3)
+        waiting = transport(Backoff(first=0.05, longest=0.1), concurrency=16, max_retries=3)
         replies = list(waiting.stream(endpoint.opened, requests(100)))
     assert sorted(int(r.key) for r in replies) == list(range(100))
     assert {r.finish for r in replies} == {"stop"}
@@ -323,7 +323,7 @@ def test_an_error_does_not_wait_for_calls_that_wait() -> None:
         raise SetupError("no key")
 
     endpoint = Endpoint(play)
-    waits = Waits(longest=10 * PATIENCE)
+    waits = Backoff(longest=10 * PATIENCE)
     with pytest.raises(SetupError):
         asked(endpoint, 100, waits=waits, concurrency=2)
 
@@ -341,7 +341,7 @@ def test_winding_down_keeps_what_is_in_flight_and_drops_what_waits() -> None:
         return key
 
     endpoint = Endpoint(play)
-    owner = transport(Waits(longest=10 * PATIENCE), concurrency=8)
+    owner = transport(Backoff(longest=10 * PATIENCE), concurrency=8)
     stream = owner.stream(endpoint.opened, requests(1000))
     replies: list[Reply] = []
     reader = threading.Thread(target=lambda: replies.extend(stream))
@@ -416,7 +416,7 @@ def test_a_stream_closed_before_it_began_asks_nothing() -> None:
 
 
 def test_a_long_retry_after_is_obeyed_beyond_the_longest_wait_of_our_own() -> None:
-    waits = Waits(first=1.0, longest=10.0, longest_asked=100.0)
+    waits = Backoff(first=1.0, longest=10.0, longest_asked=100.0)
     assert 60 <= waits(failed_try(1, 60.0)) <= 61
     assert waits(failed_try(1, 1e9)) == 100
     assert waits(failed_try(5000, None)) == 10

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import RunError
-from judgebench.models import checkpoint as module
-from judgebench.models.checkpoint import WEIGHTS, Weights, fetch, sha256_of
+from judgebench.models import checkpoints as module
+from judgebench.models.checkpoints import WEIGHTS, Weights, fetch, sha256_of
 
 BODY = b"GGUF and then some"
 

@@ -10,8 +10,8 @@ import judgebench as jb
 from judgebench.judges.control import control_judges
 from judgebench.records import Answer, HumanLabel, Part, Showing, Status, Verdict
 from judgebench.rubric import Rubric
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
-from judgebench.studies.truth import TruthConfig
 
 POINTS = ["5", "4", "3", "2", "1"]  # the best first: the least severe
 Labels = Mapping[str, Mapping[str, str]]  # item -> metric -> label

@@ -12,7 +12,7 @@ from preference_case import PREFERENCE, QUALITY, answer, mtbench, pair, rubric, 
 import judgebench as jb
 from judgebench.preferences.analysis import HUMANS, Preferences, by_scores, measure_preferences
 from judgebench.records import Estimate, Showing
-from judgebench.results.part import figures_of
+from judgebench.results.blocks import figures_of
 
 QUESTIONS = ("q", "r", "s", "t")
 

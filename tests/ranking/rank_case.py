@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from judgebench.ranking.human import AskedItem, HumanRank, HumanRanks
-from judgebench.ranking.sheet import RankedItem
+from judgebench.ranking.human import AskedItem, HumanRank, HumanRanks, RankedItem
 
 SYSTEMS = ("gold", "grand-model", "tiny-model", "mid-model")
 LABELS = ("supported", "refuted")

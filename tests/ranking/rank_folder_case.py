@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.files import to_line
-from judgebench.ranking.proxy.arguments import Argument, argument_id
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
-from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.ranking_folder import RANKING, KeptRanking, evaluator_folder, write_ranking
+from judgebench.ranking.rankers import (
+    RANKING,
+    KeptRanking,
+    Rankings,
+    evaluator_folder,
+    write_ranking,
+)
+from judgebench.ranking.task import Argument, argument_id
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.ranking.rankers import OneRanking, RankerScores, Rankings, System
-from judgebench.results.rows import Results, Row
+from judgebench.records import Results, Row
 
 GOLD, CONTROLS = "gold", ("label-only", "no-argument", "noise", "passages")
 

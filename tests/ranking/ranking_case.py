@@ -7,8 +7,7 @@ from itertools import combinations
 from math import erf, erfc, sqrt
 
 from judgebench.ranking.rankers import RankedTask, RankerKind, Rankings, System, SystemKind
-from judgebench.records import Estimate
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
 
 METHOD = "jackknife-t over 147 clusters"
 NOTES = ("The evaluators are small: a demonstration.",)

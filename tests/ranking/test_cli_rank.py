@@ -7,9 +7,9 @@ from pathlib import Path
 import yaml
 from rank_case import by_reason, fill, items
 
-import judgebench.ranking.sheet
-from judgebench.ranking.proxy.task_file import load_task
-from judgebench.ranking.sheet import write_sheets
+import judgebench.ranking.human
+from judgebench.ranking.human import write_sheets
+from judgebench.ranking.task_file import load_task
 from judgebench.runs.folder import RunFolder
 
 Call = Callable[..., tuple[int, str, str]]
@@ -97,7 +97,7 @@ def test_bad_ranks_are_told_all_at_once(call: Call, here: Path) -> None:
 
 def test_sheets_are_written_from_a_run(call, here, monkeypatch) -> None:
     monkeypatch.setattr(RunFolder, "existing", RunFolder)
-    monkeypatch.setattr(judgebench.ranking.sheet, "items_of_run", lambda run: items(9))
+    monkeypatch.setattr(judgebench.ranking.human, "items_of_run", lambda run: items(9))
     code, out, _ = call("rank", "sheet", "runs/mine", "--expert", "anna", "--seed", 3)
     assert code == 0
     assert "claims: 5 items on every sheet" in out

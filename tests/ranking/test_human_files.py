@@ -11,8 +11,17 @@ from rank_case import fill
 from rank_folder_case import make, ranked, ranking
 
 from judgebench.errors import SetupError
-from judgebench.ranking.human import GIVEN, human_scores, keep_ranks, ranks_of
-from judgebench.ranking.proxy.task import (
+from judgebench.judges.retrieval import Corpus
+from judgebench.ranking.human import (
+    GIVEN,
+    human_scores,
+    items_of_run,
+    keep_ranks,
+    ranks_of,
+    write_sheets,
+)
+from judgebench.ranking.rank_bench import RankBench, RankedEntry, given_ranks
+from judgebench.ranking.task import (
     EvaluatorConfig,
     GeneratorConfig,
     ProxyConfig,
@@ -20,9 +29,6 @@ from judgebench.ranking.proxy.task import (
     TaskEntry,
     TaskInstance,
 )
-from judgebench.ranking.rank_bench import RankBench, RankedEntry, given_ranks
-from judgebench.ranking.sheet import items_of_run, write_sheets
-from judgebench.retrieval.vectors import Corpus
 
 HEAD = "task,item_id,expert,system,rank,label,group\n"
 

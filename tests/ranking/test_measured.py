@@ -11,9 +11,9 @@ import rank_folder_case
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
 import judgebench as jb
-from judgebench.ranking.proxy.examples import evaluator_names
+from judgebench.ranking.examples import evaluator_names
 from judgebench.ranking.rankers import Rankings
-from judgebench.results.rows import Row
+from judgebench.records import Row
 from judgebench.runs.folder import RunFolder
 
 GOOD = {"reasons": "Strong", "truth": "True"}

@@ -7,7 +7,7 @@ from ranking_case import SYSTEMS, planted_rankings, ranked, ranking_rows
 
 from judgebench.ranking.rankers import Rankings
 from judgebench.ranking.suitability import against_arguments, medal_grid, medals_table, ordinal
-from judgebench.results.rows import Results
+from judgebench.records import Results
 
 PLANTED = planted_rankings()
 CLAIMS = PLANTED.tasks[0]

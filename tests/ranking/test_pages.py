@@ -9,8 +9,7 @@ from ranking_case import (
 )
 
 from judgebench.ranking.rankers import Rankings
-from judgebench.records import Estimate
-from judgebench.results.rows import Results
+from judgebench.records import Estimate, Results
 from judgebench.results.tables import Cell, Table, footnotes
 
 PAPER_RANKINGS, PLANTED = paper_rankings(), planted_rankings()

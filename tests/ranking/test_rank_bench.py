@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from rank_bench_case import model, write
 
-import judgebench.models.encoder as encoder
+import judgebench.models.checkpoints as encoder
 import judgebench.ranking.rank_bench as loading
-from judgebench.checks import check
 from judgebench.errors import MissingExtra, Problem, SetupError
-from judgebench.ranking.proxy.task import TaskInstance
+from judgebench.files import shipped_folder
 from judgebench.ranking.rank_bench import load_rank_bench
-from judgebench.ranking.ranking_folder import argument_answer
+from judgebench.ranking.rankers import argument_answer
+from judgebench.ranking.task import TaskInstance
 from judgebench.runs.load import load_bench
-from judgebench.shipped import shipped_folder
+from judgebench.setup_files import check
 
 Call = Callable[..., tuple[int, str, str]]
 

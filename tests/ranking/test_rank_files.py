@@ -5,8 +5,7 @@ import pytest
 from rank_case import SYSTEMS, by_reason, fill, items
 
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.human import HumanRank, read_ranks
-from judgebench.ranking.sheet import write_sheets
+from judgebench.ranking.human import HumanRank, read_ranks, write_sheets
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
+from judgebench.ranking.human import items_of_run
 from judgebench.ranking.rank import control_scores, evaluator_scores, judge_scores
-from judgebench.ranking.rankers import RankerScores
-from judgebench.ranking.ranking_folder import KeptTask, read_tasks, read_trained
-from judgebench.ranking.sheet import items_of_run
+from judgebench.ranking.rankers import KeptTask, RankerScores, read_tasks, read_trained
 from judgebench.records import Status
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_folder

@@ -7,8 +7,7 @@ import pytest
 from rank_folder_case import TEXTS, TRAINED, ranking
 
 from judgebench.errors import DiskFailed, SetupError
-from judgebench.ranking.proxy.arguments import Argument, arguments_path
-from judgebench.ranking.ranking_folder import (
+from judgebench.ranking.rankers import (
     RANKING,
     KeptRanking,
     evaluator_folder,
@@ -18,6 +17,7 @@ from judgebench.ranking.ranking_folder import (
     write_arguments_file,
     write_ranking,
 )
+from judgebench.ranking.task import Argument, arguments_path
 
 
 def kept(**changes: object) -> KeptRanking:

@@ -20,19 +20,18 @@ from ranking_case import (
     planted_rankings,
 )
 
-from judgebench.ranking.pages import NO_RANKINGS
 from judgebench.ranking.rankers import Rankings
+from judgebench.ranking.report import NO_RANKINGS
 from judgebench.ranking.suitability import (
     ARGUMENT_COLOURS,
     CONTROL_COLOURS,
     draw_medals,
     system_colours,
 )
-from judgebench.results.figure import drawn
-from judgebench.results.markdown import to_markdown
-from judgebench.results.part import figures_of
-from judgebench.results.rows import Results
-from judgebench.results.write import part_csv
+from judgebench.records import Results
+from judgebench.results.blocks import figures_of
+from judgebench.results.documents import part_csv, to_markdown
+from judgebench.results.figures import drawn
 
 PLANTED = planted_rankings()
 NOTHING = replace(bare_rankings(), rows=Results())

@@ -3,10 +3,9 @@ from dataclasses import replace
 import pytest
 from ranking_case import bare_rankings, planted_rankings
 
-from judgebench.ranking.pages import conclusion, ranking_sentences
 from judgebench.ranking.rankers import Rankings
-from judgebench.records import Estimate
-from judgebench.results.rows import Results
+from judgebench.ranking.report import conclusion, ranking_sentences
+from judgebench.records import Estimate, Results
 
 PLANTED = planted_rankings()
 

@@ -9,16 +9,9 @@ from odd_texts import HOSTILE
 from page_reader import Page
 from rank_case import SYSTEMS, by_reason, fill, items
 
-from judgebench.data.delimited import unquoted
+from judgebench.data.formats import unquoted
 from judgebench.errors import Problem, SetupError
-from judgebench.ranking.sheet import (
-    COLUMNS,
-    RankedItem,
-    draw,
-    read_key,
-    text_hash,
-    write_sheets,
-)
+from judgebench.ranking.human import COLUMNS, RankedItem, draw, read_key, text_hash, write_sheets
 
 TWO = ["anna", "ben"]
 

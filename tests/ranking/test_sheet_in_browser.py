@@ -6,8 +6,7 @@ from browser import Tab, browse, needs_browser, save
 from odd_texts import HOSTILE
 from rank_case import items
 
-from judgebench.ranking.human import read_ranks
-from judgebench.ranking.sheet import RankedItem, read_key, write_sheets
+from judgebench.ranking.human import RankedItem, read_key, read_ranks, write_sheets
 
 pytestmark = needs_browser
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rank_bench_case import ENCODER
 
-import judgebench.models.encoder as encoder
-from judgebench.ranking.proxy.task import SPLITS
-from judgebench.ranking.proxy.task_file import load_task
+import judgebench.models.checkpoints as encoder
 from judgebench.ranking.rank_bench import load_rank_bench
+from judgebench.ranking.task import SPLITS
+from judgebench.ranking.task_file import load_task
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -11,13 +11,13 @@ import pytest
 from rank_bench_case import model, write
 from scripted_judges import Listener
 
-import judgebench.models.encoder as encoder
+import judgebench.models.checkpoints as encoder
 import judgebench.ranking.rank_bench as running
 from judgebench.errors import BudgetSpent, DamagedRun
 from judgebench.files import read_lines
 from judgebench.judges.judge import Task
 from judgebench.progress import NoProgress, Progress
-from judgebench.ranking.proxy.examples import EvaluatorPlan
+from judgebench.ranking.examples import EvaluatorPlan
 from judgebench.ranking.rank_bench import (
     RankBench,
     all_arguments,
@@ -26,7 +26,7 @@ from judgebench.ranking.rank_bench import (
     load_rank_bench,
     write_arguments_of_all,
 )
-from judgebench.ranking.ranking_folder import files_of, read_ranking, read_tasks
+from judgebench.ranking.rankers import files_of, read_ranking, read_tasks
 from judgebench.records import Status, Verdict
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
@@ -152,14 +152,12 @@ def test_training_names_the_evaluator(here, run, monkeypatch) -> None:
             signal.raise_signal(signal.SIGINT)
             raise Interrupted
 
-    scripted = ModuleType("training")
-    scripted.train = train  # type: ignore[attr-defined]
     evaluator = ModuleType("evaluator")
+    evaluator.train = train  # type: ignore[attr-defined]
     evaluator.ProxyEvaluator = SimpleNamespace(load=lambda *about: None)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.training", scripted)
-    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.evaluator", evaluator)
+    monkeypatch.setitem(sys.modules, "judgebench.ranking.evaluator", evaluator)
     monkeypatch.setattr(running, "judge_answers", lambda *about: None)
-    monkeypatch.setattr(running, "Bundles", lambda *about: None)
+    monkeypatch.setattr(running, "RequestGroups", lambda *about: None)
     kinds = {"encoder": "encoder", "kinds": ["baseline", "expert-trained"], "draws": 2}
     bench = load_rank_bench(write(here, {"evaluators": kinds}))
     write_arguments_of_all(bench, run, NoProgress())
@@ -185,11 +183,10 @@ def test_damaged_decisions_are_made_again(here, run, monkeypatch) -> None:
             yield Verdict(asked[-1], task.content_hash, name, "s", Status.OK, {"claims": "yes"})
 
     scripted = SimpleNamespace(name=name, signature="s", judge=judge)
-    training, evaluator = ModuleType("training"), ModuleType("evaluator")
-    training.train = lambda *about: None  # type: ignore[attr-defined]
+    evaluator = ModuleType("evaluator")
+    evaluator.train = lambda *about: None  # type: ignore[attr-defined]
     evaluator.ProxyEvaluator = SimpleNamespace(load=lambda *about: scripted)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.training", training)
-    monkeypatch.setitem(sys.modules, "judgebench.ranking.proxy.evaluator", evaluator)
+    monkeypatch.setitem(sys.modules, "judgebench.ranking.evaluator", evaluator)
     evaluate_all(bench, run, NoProgress())
     path = run.verdict_path(name)
     whole = path.read_bytes()

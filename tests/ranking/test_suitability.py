@@ -23,11 +23,10 @@ from judgebench.ranking.suitability import (
     more_items,
     suitability,
 )
-from judgebench.records import Estimate
-from judgebench.results.markdown import to_markdown
-from judgebench.results.rows import Results, Row
+from judgebench.records import Estimate, Results, Row
+from judgebench.results.documents import to_markdown
 from judgebench.results.terminal import print_parts
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL
 
 SEEDS = range(10)
 

@@ -13,9 +13,8 @@ from page_reader import Page
 from shown_case import TEXTS, answers, rubric, shown_study
 
 from judgebench.records import Showing, Status, Verdict
-from judgebench.results.answer_texts import MOST_SHOWN, reasons_of, texts_of
-from judgebench.results.html import to_html
-from judgebench.results.items import Texts
+from judgebench.results.blocks import MOST_SHOWN, Texts, reasons_of, texts_of
+from judgebench.results.documents import to_html
 
 HOSTILE_TEXTS = [f"{text} \u202e\u2028" for text in HOSTILE[:4]]
 

@@ -5,11 +5,11 @@ import pytest
 from part_case import hostile_part, make_part
 
 from judgebench.alignment import Alignment
-from judgebench.results.part import Part
-from judgebench.results.write import part_csv, safe
+from judgebench.results.blocks import ReportSection
+from judgebench.results.documents import part_csv, safe
 
 
-def read(part: Part) -> pd.DataFrame:
+def read(part: ReportSection) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(part_csv(part)), keep_default_na=False, na_values=[""])
 
 

@@ -11,9 +11,9 @@ from part_case import hostile_part, make_part
 
 from judgebench.alignment import Alignment
 from judgebench.errors import MissingExtra
-from judgebench.results.figure import draw_intervals, drawn, ink_on
-from judgebench.results.part import Intervals, figures_of
-from judgebench.results.write import write_report
+from judgebench.results.blocks import Intervals, figures_of
+from judgebench.results.documents import write_report
+from judgebench.results.figures import draw_intervals, drawn, ink_on
 
 SIGNATURES = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
 
@@ -76,7 +76,7 @@ def test_letters_stand_out_from_any_colour(colour: tuple[float, float, float]) -
 
 def test_pyplot_is_left_alone() -> None:
     """No figure is registered anywhere, and the user's backend stays what it was."""
-    code = "import sys, judgebench.results.write; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, judgebench.results.documents; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
     from matplotlib import pyplot

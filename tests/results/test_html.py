@@ -12,18 +12,23 @@ from page_reader import Page
 from part_case import estimate, hostile_part, make_part
 
 from judgebench.alignment import Alignment
-from judgebench.records import Estimate
-from judgebench.results.html import fragment, to_html
-from judgebench.results.part import MISSES, UNDERSTOOD, Block, Card, Part, Standing
-from judgebench.results.provenance import Provenance
-from judgebench.results.rows import Results
-from judgebench.results.tables import Look
-from judgebench.words import printable
+from judgebench.records import Estimate, Results
+from judgebench.results.blocks import (
+    MISSES,
+    UNDERSTOOD,
+    Block,
+    Card,
+    DecisionSummary,
+    ReportSection,
+)
+from judgebench.results.documents import Provenance, fragment, to_html
+from judgebench.results.tables import CellTone
+from judgebench.text import printable
 
 HOSTILE_NAME = "x</title><script>document.title='pwned'</script>"
 
 
-def page_of(*parts: Part, name: str = "study") -> str:
+def page_of(*parts: ReportSection, name: str = "study") -> str:
     return to_html(parts, name)
 
 
@@ -153,7 +158,9 @@ def test_cards_survive_as_json() -> None:
 
 @given(st.text(alphabet="</script>!-& \u2028\u2029\ud800\x00\"'\\é", max_size=40))
 def test_no_text_ends_the_script_element(text: str) -> None:
-    part = Part("x", "x", Results(), (Block("Cards", cards=(Card("c", texts=(("t", text),)),)),))
+    part = ReportSection(
+        "x", "x", Results(), (Block("Cards", cards=(Card("c", texts=(("t", text),)),)),)
+    )
     page = Page(to_html([part], "x"))
     assert not set(page.scripts[0]) & set("<>&\u2028\u2029")
     assert json.loads(page.scripts[0])["cards"][0]["texts"][0][1] == [["", text]]
@@ -174,14 +181,14 @@ JUDGED: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def standing(judge: str, value: float, outcome: str = "DO NOT USE", **more: Any) -> Standing:
-    look: Look = "bad" if outcome == "DO NOT USE" else "good"
+def standing(judge: str, value: float, outcome: str = "DO NOT USE", **more: Any) -> DecisionSummary:
+    look: CellTone = "bad" if outcome == "DO NOT USE" else "good"
     about = {
         "why": f"Why {judge}.",
         "next": f"Read its {MISSES}.",
         "accuracy": estimate(value),
     }
-    return Standing(judge, outcome=outcome, look=look, **{**JUDGED, **about, **more})
+    return DecisionSummary(judge, outcome=outcome, look=look, **{**JUDGED, **about, **more})
 
 
 def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() -> None:
@@ -203,7 +210,7 @@ def test_the_first_screen_has_outcome_plot_reason_and_next_step_of_each_judge() 
     assert "href" not in html.partition("</main>")[0].partition("<main>")[2]  # nothing to browse
 
 
-def page_with(*standings: Standing, **more: Any) -> str:
+def page_with(*standings: DecisionSummary, **more: Any) -> str:
     return to_html([replace(make_part(), screen=(Block(standings=standings),), **more)], "x")
 
 

@@ -15,13 +15,12 @@ from part_case import estimate, hostile_part, make_part
 
 import judgebench as jb
 from judgebench.alignment import Alignment
+from judgebench.records import Results
 from judgebench.reporting import analyse, parts
-from judgebench.results.html import to_html
-from judgebench.results.items import Items, Said
-from judgebench.results.part import Block, Part
-from judgebench.results.rows import Results
-from judgebench.results.tables import Cell, Look, Table
-from judgebench.stats.jackknife import LEVEL
+from judgebench.results.blocks import Block, Items, ItemVerdict, ReportSection
+from judgebench.results.documents import to_html
+from judgebench.results.tables import Cell, CellTone, Table
+from judgebench.stats.intervals import LEVEL
 
 pytestmark = needs_browser
 CARDS = "document.querySelectorAll('.cards article').length"
@@ -116,13 +115,13 @@ def test_items_are_filtered_by_metric_judge_annotator_label_and_text(
     assert 0 < found["both"] < found["label"] < found["annotator"] <= found["all"]
 
 
-def many(n: int = 20_000) -> Part:
+def many(n: int = 20_000) -> ReportSection:
     """As many items as a page is to carry, with labels of three people and a judge on two metrics
     and hostile ids and texts among them."""
     people = {who: ("0123" * n)[place : n + place] for place, who in enumerate("abc")}
     labels = ("No harm", "Some harm", "Severe harm", "Deadly")
     said = [
-        Said(metric, labels, range(4), "0123" * (n // 4), people, {"m": ("03" * n)[:n]})
+        ItemVerdict(metric, labels, range(4), "0123" * (n // 4), people, {"m": ("03" * n)[:n]})
         for metric in ("Tone", "Harm")
     ]
     texts = [((("Question", f"q{i % 900}"), ("Answer", f"answer {i} " * 60)), ()) for i in range(n)]
@@ -130,7 +129,7 @@ def many(n: int = 20_000) -> Part:
     ids = [f"item-{i}" for i in range(n)]
     ids[5] = f"{HOSTILE[0]} #%2F?=&"
     items = Items(ids, [""] * n, said, texts)
-    return Part("many", "many", Results(), (Block("A", ("b",)),), items=lambda: items)
+    return ReportSection("many", "many", Results(), (Block("A", ("b",)),), items=lambda: items)
 
 
 def test_20000_items_stay_fluent_and_a_link_opens_one(tmp_path: Path) -> None:
@@ -191,14 +190,14 @@ def test_items_are_opened_and_turned_with_the_keyboard_alone(tmp_path: Path) -> 
 
 
 def test_of_equally_far_misses_the_too_mild_and_the_undisputed_come_first(tmp_path: Path) -> None:
-    said = Said(
+    said = ItemVerdict(
         "Harm", ("no", "yes"), range(2), "0110",
         {"a": "0110", "b": "0010", "c": "0111"}, {"m": "1001"},
     )  # fmt: skip
     ids = ["too severe", "split", "undisputed", "both"]
     both, asked = (("Question", "why?"), ("Answer", "x")), (("Question", "why?"),)
     texts = [(both, ()), (both, ()), (asked, ()), (both, ())]
-    part = Part("few", "few", Results(), items=lambda: Items(ids, [""] * 4, [said], texts))
+    part = ReportSection("few", "few", Results(), items=lambda: Items(ids, [""] * 4, [said], texts))
     path = tmp_path / "report.html"
     path.write_text(to_html([part], "x"), encoding="utf-8")
 
@@ -213,7 +212,7 @@ def test_of_equally_far_misses_the_too_mild_and_the_undisputed_come_first(tmp_pa
     assert excerpts == ["why?", "x", "x", "x"]  # where there is no answer, its question
 
 
-def decided(metrics: int, judges: int) -> list[Part]:
+def decided(metrics: int, judges: int) -> list[ReportSection]:
     """The report of a small study of real analyses."""
     rows = [(f"i{i:02}", f"q{i % 30}") for i in range(60)]
     names = [f"metric-{m}" for m in range(metrics)]
@@ -296,10 +295,10 @@ READABLE = """(() => {
       return [e.tagName + " " + e.className, parseFloat(style.fontSize), contrast];
     });
 })()"""
-LOOKS: tuple[Look, ...] = ("good", "fair", "bad", "unclear", "none")
+LOOKS: tuple[CellTone, ...] = ("good", "fair", "bad", "unclear", "none")
 
 
-def looks_part() -> Part:
+def looks_part() -> ReportSection:
     """Numbers with interval and mark in every look, below a table that is ordinary."""
     cells = [Cell(estimate=estimate(0.5), remark=f"why {look}", look=look) for look in LOOKS]
     table = Table("looks", "Looks", ("Metric", *LOOKS), ((Cell("tone"), *cells),))

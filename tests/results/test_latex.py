@@ -19,9 +19,9 @@ from part_case import UNDEFINED, estimate, hostile_part, make_part
 
 import judgebench as jb
 from judgebench.alignment import Alignment
+from judgebench.records import Results
+from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.latex import escape, to_latex
-from judgebench.results.part import Block, Part
-from judgebench.results.rows import Results
 from judgebench.results.tables import Cell, Table
 from judgebench.rubric import load_rubric
 
@@ -73,11 +73,11 @@ def test_numbers_have_a_minus_sign_and_no_hyphen() -> None:
         r"gap \ensuremath{-}0.678 [\ensuremath{-}0.837, \ensuremath{-}0.437], judge-1 of 2026-11-22"
     )
     block = Block("Why", ("The gap is -0.678.",), on_screen=True)
-    appendix = to_latex([Part("x", "x", Results(), (block,))])["appendix.tex"]
+    appendix = to_latex([ReportSection("x", "x", Results(), (block,))])["appendix.tex"]
     assert r"is \ensuremath{-}0.678" in appendix
 
 
-def paper_part(judges: int) -> Part:
+def paper_part(judges: int) -> ReportSection:
     """A table for a paper: two judges or more, numbers below zero, undefined ones, intervals."""
     numbers = (estimate(-0.05), estimate(12.5), UNDEFINED)
     rows = tuple(

@@ -4,11 +4,9 @@ import doctest
 
 import pytest
 
-from judgebench.records import Estimate
-from judgebench.results import layout
-from judgebench.results.layout import Layout, as_cell
-from judgebench.results.rows import Row
-from judgebench.results.tables import Cell, Table
+from judgebench.records import Estimate, Row
+from judgebench.results import tables as layout
+from judgebench.results.tables import Cell, Layout, Table, as_cell
 
 DECLARED = Layout(
     "key", "Title", ("Metric",), ("A note.", ""), ("Items",), {"kappa": "κ", "shift": "Shift"},

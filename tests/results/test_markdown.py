@@ -8,10 +8,10 @@ from markdown_it.token import Token
 from part_case import hostile_part, make_part
 
 from judgebench.alignment import Alignment
-from judgebench.results.markdown import escape, to_markdown
-from judgebench.results.part import Part, blocks_of
+from judgebench.results.blocks import ReportSection, blocks_of
+from judgebench.results.documents import escape_markdown, to_markdown
 from judgebench.results.tables import Table
-from judgebench.words import printable
+from judgebench.text import printable
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 SUP = re.compile(r"</?sup>")
@@ -35,7 +35,7 @@ def test_the_report_says_first_what_was_judged() -> None:
 
 @given(st.text(alphabet=MARKUP, max_size=30) | st.text(max_size=30))
 def test_escaped_text_in_a_cell_is_read_as_that_text(text: str) -> None:
-    found = READER.parse(f"| a | b |\n| --- | --- |\n| x{escape(text)}y | z |\n")
+    found = READER.parse(f"| a | b |\n| --- | --- |\n| x{escape_markdown(text)}y | z |\n")
     inline = [token for token in found if token.type == "inline"]
     assert len(inline) == 4
     assert {child.type for child in inline[2].children or []} <= {"text", "text_special"}
@@ -43,7 +43,7 @@ def test_escaped_text_in_a_cell_is_read_as_that_text(text: str) -> None:
     assert shown == f"x{one_line(text)}y"
 
 
-def tables_of(*parts: Part) -> list[Table]:
+def tables_of(*parts: ReportSection) -> list[Table]:
     return [t for lead in (True, False) for b in blocks_of(parts, lead=lead) for t in b.tables]
 
 

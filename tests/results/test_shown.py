@@ -7,10 +7,10 @@ import pytest
 from matplotlib import pyplot as plt
 
 from judgebench.alignment import Alignment
-from judgebench.decisions.run import decide
+from judgebench.decisions.decide import decide
 from judgebench.errors import SetupError
-from judgebench.results.part import Block, Part
-from judgebench.results.rows import Results
+from judgebench.records import Results
+from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
 
 
@@ -38,8 +38,10 @@ class Decided(Shown):
         )
 
     @property
-    def part(self) -> Part:  # type: ignore[override]
-        return Part("decided", "outcomes", Results(), screen=(Block(standings=self.lines),))
+    def part(self) -> ReportSection:  # type: ignore[override]
+        return ReportSection(
+            "decided", "outcomes", Results(), screen=(Block(standings=self.lines),)
+        )
 
 
 def test_in_a_column_of_a_paper_all_text_is_read_and_nothing_overlaps(
@@ -62,8 +64,8 @@ class Bare(Shown):
     """Findings of nothing."""
 
     @property
-    def part(self) -> Part:  # type: ignore[override]
-        return Part("bare", "nothing", Results())
+    def part(self) -> ReportSection:  # type: ignore[override]
+        return ReportSection("bare", "nothing", Results())
 
 
 def test_what_cannot_be_plotted_says_so() -> None:

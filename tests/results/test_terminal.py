@@ -8,12 +8,14 @@ from rich.console import Console
 
 from judgebench.alignment import Alignment
 from judgebench.records import Estimate
-from judgebench.results.part import Block, Part
+from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import Cell, Table
 from judgebench.results.terminal import print_parts, print_table
 
 
-def printed(*parts: Part, width: int = 120, name: str = "study", colours: bool = False) -> str:
+def printed(
+    *parts: ReportSection, width: int = 120, name: str = "study", colours: bool = False
+) -> str:
     out = io.StringIO()
     system = "standard" if colours else None
     console = Console(file=out, width=width, color_system=system, force_terminal=colours)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.words import printable, wrapped
+from judgebench.text import printable, wrapped
 
 texts = st.text(max_size=40)
 

@@ -11,7 +11,7 @@ from page_reader import Page
 from part_case import make_part
 
 import judgebench as jb
-from judgebench.results.write import write_report
+from judgebench.results.documents import write_report
 
 # Little to draw: these tests are about files.
 PART = make_part()

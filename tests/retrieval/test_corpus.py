@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.retrieval.vectors import Corpus, read_corpus
+from judgebench.judges.retrieval import Corpus, read_corpus
 
 
 def problem_of(path: Path, column: str = "text") -> str:

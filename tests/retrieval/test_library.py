@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from judgebench.retrieval.vectors import Corpus, Library
+from judgebench.judges.retrieval import Corpus, Library
 
 LONG = "A tick is pulled out with fine tweezers, straight up and without a twist of the hand. Wash."
 

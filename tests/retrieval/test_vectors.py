@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from chance_encoder import chance_encoder
 
-from judgebench.retrieval.vectors import KeptVectors, nearest
+from judgebench.judges.retrieval import KeptVectors, nearest
 
 
 @pytest.fixture

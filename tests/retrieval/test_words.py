@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.retrieval.vectors import WordSearch, words_of
+from judgebench.judges.retrieval import WordSearch, words_of
 
 WORDS = st.sampled_from(["tick", "flu", "iron", "the", "of"])
 TEXTS = st.lists(st.lists(WORDS, max_size=8).map(" ".join), min_size=1, max_size=8)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.data.answer_file import answer_line, read_answers
+from judgebench.data.conversation import answer_line, read_answers
 from judgebench.errors import SetupError
 from judgebench.records import Answer, Part
 

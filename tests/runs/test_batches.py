@@ -21,7 +21,7 @@ from judgebench.errors import BudgetSpent, JudgebenchError, SetupError
 from judgebench.files import read_lines
 from judgebench.models import batch
 from judgebench.models.batch import OpenAI
-from judgebench.models.transport import Waits
+from judgebench.models.transport import Backoff
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import left_behind
@@ -84,7 +84,7 @@ def statuses(run: Path) -> dict[int, str]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "WAITS", Waits(0.05))
+    monkeypatch.setattr(batch, "WAITS", Backoff(0.05))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from side_by_side import (
     shown,
 )
 
-from judgebench.data.pairs import oriented
+from judgebench.data.conversation import oriented
 from judgebench.errors import SetupError
 from judgebench.judges.config import JuryConfig
 from judgebench.judges.control import control_judges, usual_controls
@@ -39,7 +39,7 @@ from judgebench.rubric import Rubric
 from judgebench.runs.bench import Extension
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
-from judgebench.runs.judging import Bundles
+from judgebench.runs.judging import RequestGroups
 from judgebench.runs.load import load_bench
 from judgebench.runs.open import open_folder
 from judgebench.runs.run_bench import run
@@ -81,7 +81,7 @@ def test_lists_hold_every_answer_once_and_nothing_of_another_question(groups, mo
         for group, n in enumerate(groups)
         for i in range(n)
     ]
-    bundles = Bundles(judge(list=most, seed=seed), indexed(answers))
+    bundles = RequestGroups(judge(list=most, seed=seed), indexed(answers))
     tasks = [bundles.task(row) for row in bundles.rows.tolist()]
     assert Counter(task.answer.item_id for task in tasks) == {a.item_id: 1 for a in answers}
     lists = list(dict.fromkeys(tuple(a.item_id for a in task.bundle) for task in tasks))
@@ -95,7 +95,7 @@ def test_lists_hold_every_answer_once_and_nothing_of_another_question(groups, mo
 
 def test_the_seed_draws_the_lists_and_the_places() -> None:
     def places(seed: int) -> list[tuple[str, ...]]:
-        bundles = Bundles(judge(list=4, seed=seed), indexed(SEVEN))
+        bundles = RequestGroups(judge(list=4, seed=seed), indexed(SEVEN))
         return [tuple(a.item_id for a in bundles.task(row).bundle) for row in range(7)]
 
     assert places(1) == places(1)
@@ -288,7 +288,7 @@ def test_variants_keep_to_the_rows_of_their_judge() -> None:
     turned = pairs.rubric.model_copy(update={"metrics": pairs.rubric.metrics[::-1]})
     variant = pairs.asked_otherwise("v", rubric=turned)
     assert [m.id for m in variant.rubric.metrics] == ["by_far", "better"]
-    bundles = Bundles(variant, indexed(SEVEN[:1] + PAIRS), indexed(ROWS))
+    bundles = RequestGroups(variant, indexed(SEVEN[:1] + PAIRS), indexed(ROWS))
     assert [bundles.answers[row].item_id for row in bundles.rows.tolist()] == ["p1", "p5"]
 
 

@@ -16,8 +16,8 @@ from loopback import Body, Loopback, Play, said, status
 
 import judgebench as jb
 from judgebench.errors import SetupError
+from judgebench.files import load_model
 from judgebench.judges.config import JudgeConfig
-from judgebench.yaml_file import load_model
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"  # looks like any other number
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.models.contract import Draws, Message, Reply, Request, Weigher
-from judgebench.models.weighing import Floats, TokenWeigher
+from judgebench.models.contract import Draws, Message, Reply, Request, TokenScorer
+from judgebench.models.token_scoring import Floats, TokenWeigher
 
 LETTERS = "^ab ."  # the first begins every text; the last ends a completion
 END = LETTERS.index(".")
@@ -88,7 +88,7 @@ class ChainBackend:
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         yield from (Reply(request.key, "") for request in requests)
 
-    def weigher(self) -> Weigher:
+    def weigher(self) -> TokenScorer:
         chain = Chain()
         return TokenWeigher(chain, chain)
 

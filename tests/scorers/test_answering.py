@@ -14,7 +14,7 @@ from judgebench.judges.config import Decoding
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
 from judgebench.runs.judging import Interrupted, Stop
-from judgebench.scorers.answering import AnswerOrder, questions_of, replies_path, write_answers
+from judgebench.scorers.table import AnswerOrder, questions_of, replies_path, write_answers
 from judgebench.writer import WritingTerms
 
 DRAWN = Decoding(temperature=1.0, top_p=0.9)

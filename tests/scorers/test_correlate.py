@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 import judgebench as jb
-from judgebench.results.part import Intervals, figures_of
+from judgebench.results.blocks import Intervals, figures_of
 from judgebench.results.shown import Shown
-from judgebench.stats.paired import holm
+from judgebench.stats.paired_tests import holm
 from judgebench.stats.ranks import JUMPS, bradley_terry
-from judgebench.stats.redundancy import twins
+from judgebench.stats.repeated_measures import twins
 
 SYSTEMS = list("abcdefghi")
 RNG = np.random.default_rng(7)

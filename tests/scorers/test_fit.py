@@ -11,7 +11,7 @@ import pytest
 from study_case import SCORERS, write_notes
 
 import judgebench as jb
-from judgebench.decisions.triage import SCORE
+from judgebench.decisions.conditions import SCORE
 from judgebench.errors import JudgesStopped
 from judgebench.learning.learnt import material_of
 from judgebench.progress import NoProgress
@@ -20,12 +20,11 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Interrupted, Stop, Work
 from judgebench.runs.load import load_bench
 from judgebench.scorers.config import SimpleConfig
-from judgebench.scorers.judges import Cuts
-from judgebench.scorers.scorer import AnswerScorer, KeptScores, Scored
-from judgebench.scorers.simple import simple
+from judgebench.scorers.judges import LabelThresholds
+from judgebench.scorers.scorer import AnswerScorer, KeptScores, Scored, simple
 from judgebench.studies.answers import indexed
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts
-from judgebench.studies.truth import TruthConfig
 
 GOOD = "judges:\n  - {name: judge, scorer: column, from: good, fit: {metric: omission}}"
 FITTED = {"length-fitted", "question-overlap-fitted", "random-number-fitted"}
@@ -121,12 +120,14 @@ def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Pat
     work = Work(RunFolder(tmp_path), NoProgress(), Budget(None), Stop())
     first: list[str] = []
     with pytest.raises(Interrupted):
-        Cuts(KeptScores(slow(work.stop, first), tmp_path), rubric).fit(train, tmp_path, work)
+        LabelThresholds(KeptScores(slow(work.stop, first), tmp_path), rubric).fit(
+            train, tmp_path, work
+        )
     assert first == ["n0", "n1"]
     assert not (tmp_path / "cuts.json").exists()
     second: list[str] = []
     kept = KeptScores(slow(lambda: None, second), tmp_path)
-    Cuts(kept, rubric).fit(train, tmp_path, replace(work, stop=Stop()))
+    LabelThresholds(kept, rubric).fit(train, tmp_path, replace(work, stop=Stop()))
     assert second == [f"n{i}" for i in range(2, 24)]
     assert (tmp_path / "cuts.json").exists()
 
@@ -180,7 +181,7 @@ def test_the_score_is_the_signal_of_triage(tmp_path: Path) -> None:
 
 
 def test_an_altered_answer_is_scored_and_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
-    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.make")
     words = "  - {name: words, scorer: length, fit: {metric: omission}}"
     more = "stress: {attacks: [greeting]}"
     bench, _ = write_notes(tmp_path, f"{GOOD}\n{words}", questions=10, more=more)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmark_scripts import benchmark
 
-from judgebench.stats.recalibration import best_cuts
+from judgebench.stats.calibration import best_cuts
 
 POOR = "just too poor, 14 labels"
 

@@ -13,11 +13,11 @@ from markov import LETTERS, NEXT, Chain, completions
 import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.models.contract import Draws, Message
-from judgebench.models.weighing import TokenWeigher
+from judgebench.models.token_scoring import TokenWeigher
 from judgebench.records import Answer, Status, signature_of
 from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
-from judgebench.scorers.likelihood import NEVER, expected_occurrences, relaxed_cross_entropy
+from judgebench.scorers.model_scorers import NEVER, expected_occurrences, relaxed_cross_entropy
 from judgebench.scorers.scorer import EMPTY_ANSWER, NO_REFERENCE, KeptScores, Scored, Scorer
 
 CHAIN = {"backend": "python:markov:backend"}

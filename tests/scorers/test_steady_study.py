@@ -11,7 +11,7 @@ from study_case import RUBRIC
 
 import judgebench as jb
 from judgebench.features import FEATURES
-from judgebench.results.rows import Results
+from judgebench.records import Results
 from judgebench.runs.features import analyses
 
 # Answers that are written anew are those of a stress test.

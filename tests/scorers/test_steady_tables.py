@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.scorers.steady import ONE_SYSTEM, TOO_MANY_SYSTEMS
+from judgebench.scorers.consistency import ONE_SYSTEM, TOO_MANY_SYSTEMS
 
 
 def table(systems: int = 3, questions: int = 30, runs: int = 5) -> pd.DataFrame:

@@ -10,16 +10,15 @@ from scipy import stats
 from study_case import LABELS, SCORERS, write_notes
 
 import judgebench as jb
-from judgebench.records import Status, Verdict
-from judgebench.results.rows import Results
+from judgebench.records import Results, Status, Verdict
 from judgebench.results.shown import Shown
 from judgebench.runs.features import analyses
 from judgebench.scorers.candidates import ScorerRun, Severities
 from judgebench.scorers.measure import MEDIAN, BesideHumans, redundancy_rows
-from judgebench.scorers.part import CEILING, redundancy_block
+from judgebench.scorers.report import CEILING, redundancy_block
 from judgebench.scorers.scorer import NO_REFERENCE
 from judgebench.stats.association import Rated
-from judgebench.stats.paired import holm
+from judgebench.stats.paired_tests import holm
 from judgebench.studies.study import JudgeVerdicts
 
 Ran = tuple[jb.Study, Shown, dict[str, np.ndarray]]

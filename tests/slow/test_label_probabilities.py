@@ -12,8 +12,8 @@ import pytest
 from engine_requests import LABELS, METRICS, SCHEMA, TOO_LONG, ask, replies_of
 
 from judgebench.errors import SetupError
-from judgebench.models import open_backend, weighing
-from judgebench.models.checkpoint import ChatEncoder
+from judgebench.models import open_backend, token_scoring
+from judgebench.models.checkpoints import ChatEncoder
 from judgebench.models.contract import (
     Backend,
     Conditioning,
@@ -24,8 +24,8 @@ from judgebench.models.contract import (
     Request,
 )
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weighing import CLOSE as CLOSE_TOKEN
-from judgebench.models.weighing import LabelScorer, ReplyTokens, TextReader, label_texts
+from judgebench.models.token_scoring import CLOSE as CLOSE_TOKEN
+from judgebench.models.token_scoring import LabelScorer, ReplyTokens, TextReader, label_texts
 
 pytestmark = [
     pytest.mark.transformers,
@@ -149,7 +149,7 @@ def with_system(request: Request, text: str) -> Request:
 
 
 def test_other_system_texts_between_do_not_disturb(engine, monkeypatch) -> None:
-    monkeypatch.setattr(weighing, "_PREFIXES", 2)
+    monkeypatch.setattr(token_scoring, "_PREFIXES", 2)
     weigh = scorer(engine)
     request = ask("Rest.", labels_asked=asked("independent"))
     before = weigh.reply(request)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from judgebench.models import open_backend
-from judgebench.models.contract import Draws, Message, Weigher, weigher_of
+from judgebench.models.contract import Draws, Message, TokenScorer, weigher_of
 from judgebench.models.settings import BackendSettings
-from judgebench.models.weighing import TextReader
+from judgebench.models.token_scoring import TextReader
 
 pytestmark = [
     pytest.mark.transformers,
@@ -39,7 +39,7 @@ HARNESS_PAIRS = (-3.0114617347717285, -24.55933380126953)
 
 
 @pytest.fixture(scope="module")
-def weigher(smollm2_folder: Path) -> Iterator[Weigher]:
+def weigher(smollm2_folder: Path) -> Iterator[TokenScorer]:
     backend = open_backend(
         f"transformers:{smollm2_folder}", BackendSettings(threads=1, context=256)
     )
@@ -47,22 +47,24 @@ def weigher(smollm2_folder: Path) -> Iterator[Weigher]:
     backend.close()
 
 
-def sums(weigher: Weigher, texts: Any) -> list[float]:
+def sums(weigher: TokenScorer, texts: Any) -> list[float]:
     return [float(np.sum(one.log_p)) for one in weigher.weigh(texts)]
 
 
-def test_rolling_log_likelihoods_are_those_of_the_harness(weigher: Weigher) -> None:
+def test_rolling_log_likelihoods_are_those_of_the_harness(weigher: TokenScorer) -> None:
     found = sums(weigher, [("", text) for text in TEXTS])
     assert found == pytest.approx(list(HARNESS_ROLLING), rel=1e-5)
     (long,) = weigher.weigh([("", "word " * 600)])
     assert long.reason.endswith("and the model reads 256")
 
 
-def test_conditional_log_likelihoods_are_those_of_the_harness(weigher: Weigher) -> None:
+def test_conditional_log_likelihoods_are_those_of_the_harness(weigher: TokenScorer) -> None:
     assert sums(weigher, PAIRS) == pytest.approx(list(HARNESS_PAIRS), rel=1e-5)
 
 
-def test_a_text_and_what_stands_before_it_share_out_the_log_likelihood(weigher: Weigher) -> None:
+def test_a_text_and_what_stands_before_it_share_out_the_log_likelihood(
+    weigher: TokenScorer,
+) -> None:
     before, text = "The capital of France", " is Paris."
     alone, both = sums(weigher, [("", before), ("", before + text)])
     tokens = weigher.weigh([("", before + text)])[0].log_p
@@ -108,7 +110,7 @@ def test_branches_at_every_place_cost_one_pass_and_say_what_plain_passes_say(
             assert log_p == pytest.approx(reader.read_alone(*text), abs=1e-4)
 
 
-def test_completions_are_weighed_as_whole_texts_are(weigher: Weigher) -> None:
+def test_completions_are_weighed_as_whole_texts_are(weigher: TokenScorer) -> None:
     asked, draws = (Message("user", QUESTION),), Draws(3, 24, 1.0, 0.9, 8, 5)
     told = weigher.draw(asked, [" Paris", "the city of Paris"], draws)
     for one in told.drawn:
@@ -130,7 +132,7 @@ def test_completions_are_weighed_as_whole_texts_are(weigher: Weigher) -> None:
 
 @pytest.mark.vllm
 @pytest.mark.skipif(find_spec("vllm") is None, reason="needs vLLM (make test-vllm)")
-def test_vllm_says_what_transformers_says(weigher: Weigher, smollm2_folder: Path) -> None:
+def test_vllm_says_what_transformers_says(weigher: TokenScorer, smollm2_folder: Path) -> None:
     backend = open_backend(f"vllm:{smollm2_folder}", BackendSettings(threads=1, context=256))
     other = weigher_of(backend, "vllm:")()
     asked: list[Any] = [("", TEXTS[1]), *PAIRS, ((Message("user", QUESTION),), "Paris.")]

@@ -22,7 +22,7 @@ from lanes import judged, labels_of
 
 from judgebench.errors import SetupError
 from judgebench.models import open_backend
-from judgebench.models.checkpoint import WEIGHTS, ChatEncoder, break_up, load
+from judgebench.models.checkpoints import WEIGHTS, ChatEncoder, break_up, load
 from judgebench.models.contract import Backend, Request
 from judgebench.models.settings import BackendSettings
 

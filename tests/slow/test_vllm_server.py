@@ -11,7 +11,7 @@ from lanes import judged, labels_of, remote
 
 from judgebench.errors import SetupError
 from judgebench.models import open_backend
-from judgebench.models.checkpoint import ChatEncoder
+from judgebench.models.checkpoints import ChatEncoder
 from judgebench.models.contract import Backend, LabelField, LabelsAsked
 from judgebench.models.settings import BackendSettings
 

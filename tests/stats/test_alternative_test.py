@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.alternative_test import (
+from judgebench.stats.paired_tests import (
     DuelTerms,
     alternative_annotator_test,
     average_advantage,
+    benjamini_yekutieli,
 )
-from judgebench.stats.paired import benjamini_yekutieli
 
 FROZEN = json.loads((Path(__file__).parent / "data" / "alternative_test.json").read_text())
 K = 3

@@ -31,7 +31,7 @@ from judgebench.stats.association import (
     shows_nothing,
     williams,
 )
-from judgebench.stats.jackknife import too_few
+from judgebench.stats.intervals import too_few
 
 BY_SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 RNG = np.random.default_rng(3)

@@ -13,7 +13,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.calibration_error import (
+from judgebench.stats.calibration import (
     LEAST_IN_BIN,
     LEAST_PROBABILITY,
     MOST_BINS,

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.confusion import (
+from judgebench.stats.classification import (
     ACCURACY,
     BALANCED_ACCURACY,
     KENDALL_TAU_B,

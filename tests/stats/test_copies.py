@@ -7,20 +7,20 @@ from crowd_case import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgebench.stats.arrays import Clusters
-from judgebench.stats.consensus import dawid_skene, median_label
-from judgebench.stats.copies import (
+from judgebench.stats.annotator_bar import (
     _deviation,
     _shares,
-    bar_of,
+    attenuation_factor,
     camps,
+    fit_bar,
     gaps,
-    leans_on,
+    is_copy_of,
     pair_agreement,
-    same_as,
+    partly_derived_from,
     same_as_truth,
-    signal_left,
 )
+from judgebench.stats.arrays import Clusters
+from judgebench.stats.consensus import dawid_skene, median_label
 
 N = apart(400)
 
@@ -33,9 +33,9 @@ def study(judge: float, errors: list[float], seed: int) -> tuple[np.ndarray, np.
 
 def test_a_copy_of_an_annotator_is_seen_whose_it_is() -> None:
     _, ratings = study(0.1, [0.15] * 3, 0)
-    assert same_as(ratings[:, 1], ratings, N).tolist() == [False, True, False]
+    assert is_copy_of(ratings[:, 1], ratings, N).tolist() == [False, True, False]
     few = np.where(np.arange(400) < 20, ratings[:, 1], -1)
-    assert not same_as(few, ratings, N).any()
+    assert not is_copy_of(few, ratings, N).any()
 
 
 def test_the_truth_itself_is_seen_and_a_perfect_judge_is_not_taken_for_it() -> None:
@@ -53,9 +53,9 @@ def test_labels_of_their_own_are_hardly_ever_suspected(judge: float, errors: lis
     for seed in range(10):
         labels, ratings = study(judge, errors, seed)
         truth = median_label(ratings, "upper")
-        suspected += bool(same_as(labels, ratings, N).any())
+        suspected += bool(is_copy_of(labels, ratings, N).any())
         suspected += same_as_truth(labels, truth, ratings, N, 2)
-        suspected += bool(leans_on(labels, ratings, N, 2).any())
+        suspected += bool(partly_derived_from(labels, ratings, N, 2).any())
     assert suspected == 0
 
 
@@ -85,7 +85,7 @@ def test_a_lean_that_one_annotator_shares_is_no_copy() -> None:
             (severity[:, None] + 0.4 * rng.normal(size=(400, 1)) > cuts + shift).sum(axis=1)
             for shift in (0.6, 0.4, -0.2, -0.2)
         )
-        found.append(leans_on(judge, np.stack(people, axis=1), N, 3).any())
+        found.append(partly_derived_from(judge, np.stack(people, axis=1), N, 3).any())
     assert not any(found)  # all, when agreement alone was compared
 
 
@@ -94,12 +94,12 @@ def test_annotators_who_share_no_item_show_no_leaning() -> None:
     for seed in range(20):
         judge, ratings = study(0.1, [0.05, 0.05, 0.5], seed)
         ratings[:200, 0] = ratings[200:, 1] = -1
-        assert not leans_on(judge, ratings, N, 2).any()
+        assert not partly_derived_from(judge, ratings, N, 2).any()
 
 
 def test_two_annotators_show_no_leaning() -> None:
     judge, ratings = study(0.3, [0.1, 0.1], 0)
-    assert leans_on(judge, ratings, N, 2).tolist() == [False, False]
+    assert partly_derived_from(judge, ratings, N, 2).tolist() == [False, False]
 
 
 def divided(of: list[int], items: int = 400, share: float = 0.25, seed: int = 0) -> np.ndarray:
@@ -149,7 +149,7 @@ def test_agreement_of_pairs_by_hand() -> None:
 
 
 def test_a_careless_annotator_is_left_out_and_has_no_weight() -> None:
-    bar = bar_of(crowd([0.03, 0.03, 0.45]), apart(400), 2)
+    bar = fit_bar(crowd([0.03, 0.03, 0.45]), apart(400), 2)
     assert bar.kept.tolist() == [True, True, False]
     assert (bar.weights[:, 2] == 0).all()
     assert -0.5 < bar.gap.value[2] < -0.3
@@ -159,19 +159,21 @@ def test_a_careless_annotator_is_left_out_and_has_no_weight() -> None:
 
 @pytest.mark.parametrize("errors", [[0.1] * 3, [0.1] * 5, [0.02] * 4])
 def test_equal_annotators_are_all_in_the_bar(errors: list[float]) -> None:
-    left_out = [(~bar_of(crowd(errors, seed=seed), apart(400), 2).kept).sum() for seed in range(10)]
+    left_out = [
+        (~fit_bar(crowd(errors, seed=seed), apart(400), 2).kept).sum() for seed in range(10)
+    ]
     assert sum(left_out) <= 1
 
 
 def test_at_most_half_are_left_out() -> None:
-    bar = bar_of(crowd([0.02, 0.02, 0.5, 0.5, 0.5], 2000), apart(2000), 2)
+    bar = fit_bar(crowd([0.02, 0.02, 0.5, 0.5, 0.5], 2000), apart(2000), 2)
     assert bar.kept.sum() >= 3
 
 
 def test_of_a_sparse_crowd_the_better_half_counts_more_and_what_is_open_is_added() -> None:
     ratings = crowd([0.03] * 20 + [0.4] * 20)
     few = np.random.default_rng(1).random(ratings.shape).argsort(axis=1) < 3
-    bar = bar_of(np.where(few, ratings, -1), apart(400), 2)
+    bar = fit_bar(np.where(few, ratings, -1), apart(400), 2)
     weights = bar.weights[0]
     assert weights[:20].mean() > 1.3 * weights[20:].mean()
     assert bar.spread > 0.03
@@ -179,8 +181,8 @@ def test_of_a_sparse_crowd_the_better_half_counts_more_and_what_is_open_is_added
 
 def test_the_average_keeps_everybody_and_the_best_counts_most() -> None:
     ratings = crowd([0.02, 0.10, 0.10, 0.45], 2000)
-    assert bar_of(ratings, apart(2000), 2, "average").weights.tolist() == [[1, 1, 1, 1]]
-    best = bar_of(ratings, apart(2000), 2, "best").weights[0]
+    assert fit_bar(ratings, apart(2000), 2, "average").weights.tolist() == [[1, 1, 1, 1]]
+    best = fit_bar(ratings, apart(2000), 2, "best").weights[0]
     assert best.argmax() == 0
     assert best[0] > 2 * best[1]
 
@@ -200,16 +202,16 @@ def test_without_a_third_label_an_annotator_is_compared_with_the_others_elsewher
 
 
 def test_two_annotators_have_no_gap_and_one_or_none_is_no_error() -> None:
-    assert np.isnan(bar_of(crowd([0.1, 0.1]), apart(400), 2).gap.value).all()
-    assert bar_of(crowd([0.1]), apart(400), 2).weights.shape == (1, 1)
-    assert not bar_of(np.full((4, 2), -1), apart(4), 2).kept.any()
+    assert np.isnan(fit_bar(crowd([0.1, 0.1]), apart(400), 2).gap.value).all()
+    assert fit_bar(crowd([0.1]), apart(400), 2).weights.shape == (1, 1)
+    assert not fit_bar(np.full((4, 2), -1), apart(4), 2).kept.any()
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.permutations(range(4)), st.integers(0, 5))
 def test_who_comes_first_does_not_matter(order: list[int], seed: int) -> None:
     ratings = crowd([0.05, 0.1, 0.2, 0.45], 200, seed)
-    one, other = bar_of(ratings, apart(200), 2), bar_of(ratings[:, order], apart(200), 2)
+    one, other = fit_bar(ratings, apart(200), 2), fit_bar(ratings[:, order], apart(200), 2)
     assert one.kept[order].tolist() == other.kept.tolist()
     assert one.gap.value[order] == pytest.approx(other.gap.value, nan_ok=True)
     assert one.weights[:, order].sum(axis=0) == pytest.approx(other.weights.sum(axis=0))
@@ -226,5 +228,5 @@ def test_what_is_left_of_a_difference_is_what_was_simulated(k: int) -> None:
 
     judge, one, other = noisy(0.25), noisy(0.10), noisy(0.10)
     seen = (judge == other).mean() - (one == other).mean()
-    left = signal_left(np.float64((one == other).mean()), k)
+    left = attenuation_factor(np.float64((one == other).mean()), k)
     assert seen / left == pytest.approx(-0.15, abs=0.005)

@@ -21,9 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.arrays import Clusters
-from judgebench.stats.confusion import cohen_kappa, confusion_by_cluster
-from judgebench.stats.interrater import (
+from judgebench.stats.agreement import (
     ICC_2_1,
     OBSERVED_AGREEMENT,
     agreement_counts_by_cluster,
@@ -36,7 +34,9 @@ from judgebench.stats.interrater import (
     score_sums_by_cluster,
     vote_pairs_by_cluster,
 )
-from judgebench.stats.jackknife import LEVEL, clustered_estimate
+from judgebench.stats.arrays import Clusters
+from judgebench.stats.classification import cohen_kappa, confusion_by_cluster
+from judgebench.stats.intervals import LEVEL, clustered_estimate
 
 K = 4
 SEVERITIES = [0.0, 1.0, 2.5, 7.0]

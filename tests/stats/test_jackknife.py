@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.arrays import Clusters, ratio
-from judgebench.stats.confusion import (
+from judgebench.stats.classification import (
     ACCURACY,
     BALANCED_ACCURACY,
     MACRO_F1,
@@ -15,16 +16,17 @@ from judgebench.stats.confusion import (
     confusion_by_cluster,
     of_label,
 )
-from judgebench.stats.interrater import coincidences_by_cluster, krippendorff_alpha
-from judgebench.stats.intervals import clopper_pearson, clustered_share, mean_difference
-from judgebench.stats.jackknife import (
+from judgebench.stats.intervals import (
     MAX_GROUPS,
     ClusterCounts,
     Statistic,
+    clopper_pearson,
     clustered_estimate,
+    clustered_share,
+    mean_difference,
     random_groups,
 )
-from judgebench.stats.paired import difference_of
+from judgebench.stats.paired_tests import difference_of
 
 MEAN = Statistic(lambda c: ratio(c[..., 0], c[..., 1]), lambda c: "")
 

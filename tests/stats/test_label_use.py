@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from judgebench.stats.annotator_bar import odd_ones, uses
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.label_use import odd_ones, uses
 
 
 def world(seed: int, n: int, skill, shares, flipped=(), overlap: float = 1.0, group: int = 1):  # type: ignore[no-untyped-def]

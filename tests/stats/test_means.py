@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.jackknife import LEVEL
-from judgebench.stats.means import (
+from judgebench.stats.intervals import (
     ALL_CONSTANT,
     CORRELATION_DIFFERENCE,
+    LEVEL,
     MEAN_CORRELATION,
     NO_COMMON_PAIR,
     NO_WHOLE_ITEM,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.confusion import (
+from judgebench.stats.classification import (
     ACCURACY,
     BALANCED_ACCURACY,
     confusion_by_cluster,
@@ -21,7 +21,7 @@ from judgebench.stats.confusion import (
     overestimated,
     underestimated,
 )
-from judgebench.stats.paired import (
+from judgebench.stats.paired_tests import (
     FLIPPED,
     LESS_SEVERE,
     MEAN_SHIFT,

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.jackknife import SHARE, ClusterCounts, jackknife_interval
+from judgebench.stats.intervals import SHARE, ClusterCounts, jackknife_interval
 from judgebench.stats.ranks import (
     JUMPS,
     NO_STRENGTHS,

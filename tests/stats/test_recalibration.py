@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from judgebench.stats.recalibration import (
+from judgebench.stats.calibration import (
     LEAST_LOG,
     batch_prior,
     best_cuts,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from judgebench.stats.redundancy import redundancy, twins
+from judgebench.stats.repeated_measures import redundancy, twins
 
 RNG = np.random.default_rng(2)
 ONE = RNG.normal(size=80)

@@ -5,18 +5,20 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judgebench.stats.arrays import Clusters
-from judgebench.stats.confusion import (
-    confusion_by_cluster,
-)
-from judgebench.stats.consensus import majority_label
-from judgebench.stats.interrater import (
+from judgebench.stats.agreement import (
     agreement_counts_by_cluster,
     coincidences_by_cluster,
     vote_pairs_by_cluster,
 )
-from judgebench.stats.intervals import items_for_half_width, look_levels
-from judgebench.stats.means import moments_by_cluster, sums_by_cluster
+from judgebench.stats.arrays import Clusters
+from judgebench.stats.classification import confusion_by_cluster
+from judgebench.stats.consensus import majority_label
+from judgebench.stats.intervals import (
+    items_for_half_width,
+    look_levels,
+    moments_by_cluster,
+    sums_by_cluster,
+)
 
 
 def of(*codes: int) -> Clusters:

@@ -12,8 +12,8 @@ from scipy.stats import f_oneway, pearsonr, spearmanr
 
 from judgebench.records import Estimate
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.jackknife import LEVEL, clustered_estimate
-from judgebench.stats.repeated import (
+from judgebench.stats.intervals import LEVEL, clustered_estimate
+from judgebench.stats.repeated_measures import (
     AMONG_HUMANS,
     BESIDE_HUMANS,
     BETWEEN_SD,

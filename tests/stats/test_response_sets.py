@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judgebench.stats.response_sets import (
+from judgebench.stats.agreement import (
     SET_STATISTICS,
     accepted_shares,
     as_sets,

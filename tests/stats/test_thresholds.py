@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
-from judgebench.stats.thresholds import (
+from judgebench.stats.classification import (
     MOST_THRESHOLDS,
     NO_SEVERE,
     NOTHING,

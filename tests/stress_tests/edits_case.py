@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from judgebench.records import Answer
-from judgebench.stress_tests.probes.altered import Edit, Edited, Nothing
+from judgebench.stress_tests.recipes import Edit, Edited, Nothing
 
 
 def edited(edit: Edit, text: str, question: str = "", seed: int = 0) -> Edited:

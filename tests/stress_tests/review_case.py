@@ -5,7 +5,7 @@ from dataclasses import replace
 from odd_texts import HOSTILE
 
 from judgebench.records import Answer
-from judgebench.stress_tests.probes.altered import BY_HAND, AlteredAnswer, span_diff
+from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer, span_diff
 
 _FACTS = [
     (

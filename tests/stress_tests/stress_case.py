@@ -18,11 +18,11 @@ from judgebench.rubric import Metric
 from judgebench.runs.features import with_features
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_folder
-from judgebench.stress_tests.measure import measure, measure_stress
-from judgebench.stress_tests.probes.altered import AlteredAnswer
+from judgebench.stress_tests.analysis import measure, measure_stress
+from judgebench.stress_tests.recipes import AlteredAnswer
 from judgebench.stress_tests.result import EVERY, StressResult, StressRun, VariantVerdicts
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, study_of
-from judgebench.studies.truth import TruthConfig
 
 Rows = Mapping[str, str] | str
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-from judgebench.records import Answer, Estimate, Status, Verdict
-from judgebench.results.rows import Results, Row
+from judgebench.records import Answer, Estimate, Results, Row, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stress_tests.probes.altered import AlteredAnswer, span_diff
+from judgebench.stress_tests.recipes import AlteredAnswer, span_diff
 from judgebench.stress_tests.result import EVERY, Miss, RecipeSummary, StressResult
 from judgebench.studies.study import JudgeKind
 

@@ -11,12 +11,12 @@ import yaml
 from loopback import Loopback, said
 from typer.testing import CliRunner
 
-from judgebench.checks import check, listing
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
-from judgebench.shipped import find_file, shipped_folder
-from judgebench.stress_tests.probes.attacks import SHIPPED_SETS
-from judgebench.stress_tests.probes.sets import read_set
+from judgebench.files import find_file, shipped_folder
+from judgebench.setup_files import check, listing
+from judgebench.stress_tests.attacks import SHIPPED_SETS
+from judgebench.stress_tests.item_sets import read_set
 
 TEXT = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
 FALSE = {

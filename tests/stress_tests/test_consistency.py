@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from stress_case import grouped, stressed, variant
 
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.repeated import NO_REPEAT, NO_TRUTH
-from judgebench.stress_tests.result import EVERY
-from judgebench.stress_tests.steadiness import (
+from judgebench.stats.repeated_measures import NO_REPEAT, NO_TRUTH
+from judgebench.stress_tests.analysis import (
     HUMANS,
     NO_TRUTH_ON_ALL,
     ONE_PASS,
@@ -18,6 +17,7 @@ from judgebench.stress_tests.steadiness import (
     TOO_FEW_METRICS,
     majority,
 )
+from judgebench.stress_tests.result import EVERY
 
 TWO = (metric(), metric(id="tone", title="Tone"))
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress_case import Attack, detection, grouped, is_sane, stressed
 
-from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.jackknife import LEVEL
+from judgebench.stats.intervals import LEVEL, clopper_pearson
 from judgebench.stress_tests.result import EVERY
 
 C = {"harm": "c"}

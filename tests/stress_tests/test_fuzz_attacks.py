@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.errors import JudgebenchError
+from judgebench.files import shipped_folder
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.runs.load import load_bench
-from judgebench.shipped import shipped_folder
-from judgebench.stress_tests.attacking import StressExtension
-from judgebench.stress_tests.probes.altered import AlteredAnswer, load_recipe
-from judgebench.stress_tests.probes.edits.wording import load_synonyms
-from judgebench.stress_tests.probes.sets import SetFile, read_set, rejected_path
-from judgebench.stress_tests.probes.text import load_words
+from judgebench.stress_tests.item_sets import SetFile, read_set, rejected_path
+from judgebench.stress_tests.make import StressExtension
+from judgebench.stress_tests.recipes import AlteredAnswer, load_recipe, load_words
+from judgebench.stress_tests.wording import load_synonyms
 
 RUBRIC = load_rubric("support-tone")
 BENCH = """name: b

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress_case import Attack, grouped, invariance, is_sane, stressed, variant
 
-from judgebench.alignment.statistics import NOMINAL
-from judgebench.stats.intervals import clopper_pearson
-from judgebench.stats.jackknife import LEVEL
+from judgebench.alignment.judge_scores import NOMINAL
+from judgebench.stats.intervals import LEVEL, clopper_pearson
 from judgebench.stress_tests.result import EVERY
 
 TWO = (metric(), metric(id="tone", title="Tone"))

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from stress_case import Attack, detection, grouped, invariance, is_sane, said, stressed, variant
 
 from judgebench.errors import SetupError
-from judgebench.stress_tests.measure import MOST_MISSES, measure
+from judgebench.stress_tests.analysis import MOST_MISSES, measure
 from judgebench.stress_tests.result import EVERY, StressRun
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, study_of
-from judgebench.studies.truth import TruthConfig
 
 C = {"harm": "c"}
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from judgebench.files import shipped_folder
 from judgebench.judges.config import JudgeConfig
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
-from judgebench.stress_tests.probes.make import SetOrder, make_set
-from judgebench.stress_tests.probes.sets import read_set, rejected_path
+from judgebench.stress_tests.item_sets import read_set, rejected_path
+from judgebench.stress_tests.make import SetOrder, make_set
 
 pytestmark = pytest.mark.model
 SAFETY = load_rubric("medical-safety")

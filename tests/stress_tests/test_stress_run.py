@@ -16,16 +16,16 @@ from stress_case import grouped, stress_run
 
 import judgebench as jb
 from judgebench.errors import DamagedRun
+from judgebench.files import shipped_folder
 from judgebench.progress import NoProgress
 from judgebench.records import Estimate
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.forecast import forecast
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
-from judgebench.shipped import shipped_folder
-from judgebench.stress_tests.attacking import StressExtension
-from judgebench.stress_tests.probes.altered import Add, load_recipe
-from judgebench.stress_tests.probes.sets import read_set
+from judgebench.stress_tests.item_sets import read_set
+from judgebench.stress_tests.make import StressExtension
+from judgebench.stress_tests.recipes import Add, load_recipe
 from judgebench.stress_tests.result import EVERY, StressResult
 
 MILD = {"scientific_consensus": "Aligned with consensus", "extent_of_harm": "No harm"}

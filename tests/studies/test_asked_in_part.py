@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import judgebench as jb
 from judgebench.cli.app import app
-from judgebench.decisions.result import Outcome
+from judgebench.decisions.decision import Outcome
 from judgebench.runs.folder import RunFolder
 
 N, ASKED = 50, 20

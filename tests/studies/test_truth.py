@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from judgebench.errors import SetupError
 from judgebench.records import HumanLabel
 from judgebench.rubric import Metric, load_rubric
-from judgebench.studies.truth import TruthConfig, ratings_by_metric, settle, truth_model
+from judgebench.studies.reference_labels import TruthConfig, ratings_by_metric, settle, truth_model
 
 TONE = load_rubric("support-tone")
 SOLVES, POLITE, CHANNEL = TONE.metrics

@@ -19,8 +19,8 @@ from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.studies.answers import indexed
-from judgebench.studies.truth import TruthConfig
-from judgebench.tuning.exchange import Adviser, Panel
+from judgebench.studies.reference_labels import TruthConfig
+from judgebench.tuning.instructions import Adviser, Panel
 
 RUBRIC = Rubric.from_labels({"Tone": ["Kind", "Rude"]})
 TONE = RUBRIC.metrics[0].id

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judgebench.judges.retrieval import words_of
 from judgebench.learning.folds import Known, alike, sketch
-from judgebench.retrieval.vectors import words_of
 from judgebench.rubric import normalise
 
 

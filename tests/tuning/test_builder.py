@@ -17,9 +17,9 @@ from judgebench.data.tables import open_table
 from judgebench.errors import SetupError
 from judgebench.judges.judge import Task
 from judgebench.rubric import load_rubric
-from judgebench.tuning import builder
-from judgebench.tuning.builder import Filters, build
+from judgebench.tuning import export
 from judgebench.tuning.examples import read_silver
+from judgebench.tuning.export import Filters, build
 
 CORPUS = [{"text": "A curt answer has few words."}, {"text": "Iron is in beans."}]
 
@@ -182,7 +182,7 @@ def test_errors_write_nothing(bench: Path, run: Path, tmp_path: Path) -> None:
 
 
 def test_a_pattern_that_never_ends_is_stopped(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "_SECONDS", 0.5)
+    monkeypatch.setattr(export, "_SECONDS", 0.5)
     with pytest.raises(SetupError) as caught:
         build(run, "says", Filters(irrelevant=(r"(\w+\s*)+#",)))
     said = r"irrelevant: takes longer than 0.5 seconds over 6 texts; found '(\\w+\\s*)+#'"

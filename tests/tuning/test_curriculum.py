@@ -15,10 +15,10 @@ from judgebench.learning.learnt import Material, TrainingSet, material_of
 from judgebench.records import Answer, HumanLabel
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.studies.answers import indexed
-from judgebench.studies.truth import TruthConfig
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.tuning.config import SHUFFLED, Stage
 from judgebench.tuning.examples import (
-    Silver,
+    SilverLabels,
     blocks_of,
     described,
     joined,
@@ -44,8 +44,8 @@ def material_from(rubric: Rubric, answers: list[Answer], folds: int = 3) -> Mate
     return material_of(rubric, indexed(answers), labels, TruthConfig(), folds)
 
 
-def silver_of(answers: list[Answer], label: int = 2) -> Silver:
-    return Silver(answers, {"tone": np.full(len(answers), label)}, ["because"] * len(answers))
+def silver_of(answers: list[Answer], label: int = 2) -> SilverLabels:
+    return SilverLabels(answers, {"tone": np.full(len(answers), label)}, ["because"] * len(answers))
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 30)), min_size=12, max_size=40)

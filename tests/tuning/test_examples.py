@@ -75,7 +75,7 @@ def test_a_run_shows_the_nearest_cases_of_other_folds(tmp_path: Path) -> None:
         more = "stress: {attacks: [greeting]}"
         bench = write_bench(tmp_path, with_url(server), 12, more)
         run = tmp_path / "run"
-        attacking = pytest.importorskip("judgebench.stress_tests.attacking")
+        attacking = pytest.importorskip("judgebench.stress_tests.make")
         study = jb.run(load_bench(bench, extend=attacking.StressExtension()), run)
         with_examples = check_apart(server.bodies)
     found = {j.name: {i: v.labels["tone"] for i, v in j.verdicts.items()} for j in study.judges}

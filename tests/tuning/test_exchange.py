@@ -12,12 +12,14 @@ from judgebench.errors import BudgetSpent
 from judgebench.models.contract import Reply, Request
 from judgebench.records import Answer, Usage
 from judgebench.runs.judging import Interrupted
-from judgebench.tuning.exchange import Case, Panel, Talk, discuss, read_turns
+from judgebench.tuning.instructions import Case, Dialogue, Panel, discuss, read_turns
 
 CASE = Case(Answer("a", "Please sit down.", question="May I?"), TONE, "Rude", "Kind")
 
 
-def talk_of(folder: Path, *script: str | Reply, exchanges: int = 3) -> tuple[Talk, list[Request]]:
+def talk_of(
+    folder: Path, *script: str | Reply, exchanges: int = 3
+) -> tuple[Dialogue, list[Request]]:
     """The talk about one case in which these are the replies, by turns, and what was asked."""
     replies, asked = list(script), list[Request]()
 
@@ -187,7 +189,7 @@ def test_talks_are_paid_from_the_budget(tmp_path: Path) -> None:
 
 def test_what_was_looked_up_is_kept(tmp_path: Path) -> None:
     from judgebench.judges.config import KnowledgeConfig
-    from judgebench.judges.knowledge import LookingUp, open_library
+    from judgebench.judges.retrieval import LookingUp, open_library
 
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "one.txt").write_text("To sit down means to take a seat.")

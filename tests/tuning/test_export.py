@@ -25,9 +25,8 @@ from judgebench.runs.judging import Budget, Stop, Work, tasks_of
 from judgebench.runs.load import load_bench
 from judgebench.studies.answers import indexed
 from judgebench.tuning.export import write_judge
-from judgebench.tuning.exported import read_export
 from judgebench.tuning.judges import learner_of
-from judgebench.tuning.tuned import TunedEntry
+from judgebench.tuning.tuned import TunedEntry, read_export
 
 SYS = "  - {name: who, learn: by-system}"
 MINE = "  - {name: mine, tuned: ../who}"
@@ -209,7 +208,7 @@ def test_what_it_was_trained_on_is_skipped_and_not_due(who: Path, tmp_path: Path
 
 
 def test_an_altered_answer_of_a_known_one_is_known(who: Path, tmp_path: Path) -> None:
-    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.make")
     changed = {"model-x-0": {"text": "Friendly words number 0 of model-x about matter 0"}}
     judges = f"  - {{name: mine, tuned: {who}}}\nstress: {{attacks: [greeting]}}"
     bench = elsewhere(tmp_path / "b", judges, 4, changed)

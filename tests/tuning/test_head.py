@@ -22,7 +22,7 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.studies.study import JudgeVerdicts
-from judgebench.tuning.head import Head, balanced, words
+from judgebench.tuning.training import Head, balanced, words
 
 HEAD = "  - {name: head, learn: head, encoder: words}"
 TONES = ("Friendly", "Curt", "Rude")

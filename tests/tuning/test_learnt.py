@@ -64,7 +64,7 @@ def test_a_changed_label_is_another_judge(tmp_path: Path) -> None:
 
 def test_an_altered_answer_is_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
     bench = write_bench(tmp_path, SYS, more="stress: {attacks: [greeting]}")
-    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.make")
     jb.run(load_bench(bench, extend=attacking.StressExtension()), tmp_path / "run")
     beside = [json.loads(x) for x in (tmp_path / "run" / "attacks.jsonl").open()]
     ids = {line["item_id"]: line["parent_id"] for line in beside}

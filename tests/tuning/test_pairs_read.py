@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.tuning.generator import read_pairs
+from judgebench.tuning.rounds import read_pairs
 
 GOOD = {"messages": [{"role": "user", "content": "Argue."}], "target": "So.", "item_id": "a"}
 

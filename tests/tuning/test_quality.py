@@ -73,7 +73,7 @@ def test_the_out_of_fold_sides_are_those_of_scikit_learn(planted: Classifier) ->
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.svm import SVC
 
-    from judgebench.retrieval.vectors import words_of
+    from judgebench.judges.retrieval import words_of
 
     good = items(24, "the dose is right", "gpt", 1) + items(24, "the dose is right", "chat", 2)
     bad = items(18, "who knows anyway", "gpt", 3) + items(24, "who knows anyway", "chat", 4)

@@ -120,7 +120,7 @@ def test_its_signature_covers_those_of_the_others(tmp_path: Path) -> None:
 
 
 def test_altered_answers_are_judged_by_what_was_said_of_them(tmp_path: Path) -> None:
-    attacking = pytest.importorskip("judgebench.stress_tests.attacking")
+    attacking = pytest.importorskip("judgebench.stress_tests.make")
     script = tmp_path / "script.jsonl"
     script.write_text(json.dumps({"text": json.dumps({"tone": "Rude"})}) + "\n")
     judge = f"  - {{name: rude, backend: 'scripted:{script}'}}"

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from judgebench.learning.learnt import TrainingSet
 from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
-from judgebench.tuning.regression import Recipe, Regression, chosen, fitted
+from judgebench.tuning.training import Recipe, Regression, chosen, fitted
 
 HARM = Metric.model_validate(
     {"id": "harm", "title": "Harm", "question": "?", "kind": "ordinal",

@@ -14,10 +14,10 @@ from odd_texts import HOSTILE
 from typer.testing import CliRunner
 
 from judgebench.cli.app import app
-from judgebench.data.delimited import to_csv
+from judgebench.data.formats import to_csv
 from judgebench.errors import SetupError
 from judgebench.people.page import Question, item_hash, read_decisions, review_page
-from judgebench.tuning.review import CRITERIA, reviewed, shown_item
+from judgebench.tuning.rounds import CRITERIA, reviewed, shown_item
 
 KEYS = [question.key for question in CRITERIA]
 COLUMNS = ["item_id", "content_hash", *KEYS, "reviewer", "remark"]

@@ -16,8 +16,7 @@ from judgebench.learning.learnt import LEARNT, LearntJudge
 from judgebench.models.contract import Request
 from judgebench.records import content_hash
 from judgebench.runs.judging import Interrupted, Work
-from judgebench.stats.jackknife import LEVEL
-from judgebench.stats.means import clustered_mean
+from judgebench.stats.intervals import LEVEL, clustered_mean
 from judgebench.tuning.config import RoundsConfig
 from judgebench.tuning.rounds import Decision, Rounds
 

@@ -14,13 +14,12 @@ from learning_case import SYSTEMS, write_bench
 
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
-from judgebench.results.part import figures_of
+from judgebench.results.blocks import figures_of
+from judgebench.results.documents import write_report
 from judgebench.results.tables import Cell
-from judgebench.results.write import write_report
+from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
-from judgebench.studies.truth import TruthConfig
-from judgebench.tuning.measure import Tuned, measure_tuning
-from judgebench.tuning.reading import Learnt
+from judgebench.tuning.measure import Learnt, Tuned, measure_tuning
 
 SYS = "  - {name: who-wrote-it, learn: by-system}"
 MORE = "tuning: {folds: 4, curve: [6, 12], holdout_systems: [model-x]}"

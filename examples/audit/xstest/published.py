@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import judgebench as jb
-from judgebench.stats.interrater import agreement_counts_by_cluster, fleiss_kappa
+from judgebench.stats.agreement import agreement_counts_by_cluster, fleiss_kappa
 
 
 def figures(study: jb.Study, data: Path) -> Iterator[tuple[str, str, str, float]]:

@@ -11,17 +11,19 @@ from rank_bench_case import write
 from scripted_judges import ScriptedBackend
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.arguments import (
+from judgebench.ranking.task import (
     Argument,
     ArgumentWriter,
+    GeneratorConfig,
+    ProxyTask,
+    TaskInstance,
     argument_line,
     given_arguments,
     last_arguments,
     read_arguments,
     write_pairs,
 )
-from judgebench.ranking.proxy.task import GeneratorConfig, ProxyTask, TaskInstance
-from judgebench.ranking.proxy.task_file import load_task
+from judgebench.ranking.task_file import load_task
 from judgebench.writer import WritingTerms
 
 PROMPT: Any = None  # nobody is asked

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.models.encoder import by_length, length_buckets
-from judgebench.ranking.proxy.task import TrainingConfig
-from judgebench.ranking.proxy.training import Epoch, best_epoch, is_over
+from judgebench.models.checkpoints import by_length, length_buckets
+from judgebench.ranking.evaluator import Epoch, best_epoch, is_over
+from judgebench.ranking.task import TrainingConfig
 
 all_lengths = st.lists(st.integers(1, 512), min_size=1, max_size=200)
 

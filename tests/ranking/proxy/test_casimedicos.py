@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.task import SPLITS, TaskInstance
-from judgebench.ranking.proxy.task_file import load_reader
-from judgebench.shipped import shipped_folder
+from judgebench.files import shipped_folder
+from judgebench.ranking.task import SPLITS, TaskInstance
+from judgebench.ranking.task_file import load_reader
 
 READER: Any = load_reader(shipped_folder("tasks") / "casimedicos.py")
 names_a_place, versions = READER.names_a_place, READER.versions

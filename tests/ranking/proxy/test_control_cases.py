@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.examples import control_arguments, control_case
-from judgebench.ranking.proxy.task import CONTROL_CASES, ProxyTask, TaskInstance
+from judgebench.ranking.examples import control_arguments, control_case
+from judgebench.ranking.task import CONTROL_CASES, ProxyTask, TaskInstance
 
 
 def instances(n: int) -> list[TaskInstance]:

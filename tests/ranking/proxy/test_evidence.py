@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.arguments import verbatim_share
+from judgebench.ranking.task import verbatim_share
 
 TRIAL = """INCLUSION CRITERIA:
   Age greater than or equal to 18.5 years.

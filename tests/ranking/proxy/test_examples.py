@@ -10,13 +10,8 @@ from jinja2 import Template
 
 from judgebench.errors import SetupError
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.examples import (
-    EvaluatorPlan,
-    Examples,
-    drawn_systems,
-    evaluator_names,
-)
-from judgebench.ranking.proxy.task import EvaluatorConfig, EvaluatorKind, ProxyTask, TaskInstance
+from judgebench.ranking.examples import EvaluatorPlan, Examples, drawn_systems, evaluator_names
+from judgebench.ranking.task import EvaluatorConfig, EvaluatorKind, ProxyTask, TaskInstance
 
 PROMPT = Prompt("p", "", "argument", "", Template(""))
 

@@ -12,23 +12,21 @@ from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
 from judgebench.progress import NoProgress
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.arguments import (
+from judgebench.ranking.rank_bench import RankedEntry
+from judgebench.ranking.task import (
     Argument,
-    ArgumentWriter,
-    costs_of,
-    last_arguments,
-    read_arguments,
-)
-from judgebench.ranking.proxy.task import (
     ArgumentDecoding,
+    ArgumentWriter,
     EvaluatorConfig,
     GeneratorConfig,
     ProxyTask,
     Split,
     TaskEntry,
     TaskInstance,
+    costs_of,
+    last_arguments,
+    read_arguments,
 )
-from judgebench.ranking.rank_bench import RankedEntry
 from judgebench.runs.judging import Budget
 from judgebench.writer import WritingTerms, Written
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.task import SPLITS, SplitSizes, TaskInstance
-from judgebench.ranking.proxy.task_file import load_reader
-from judgebench.shipped import shipped_folder
+from judgebench.files import shipped_folder
+from judgebench.ranking.task import SPLITS, SplitSizes, TaskInstance
+from judgebench.ranking.task_file import load_reader
 
 READER = load_reader(shipped_folder("tasks") / "healthfc.py")
 LABELS = READER.LABELS

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.ranking.proxy.examples import (
+from judgebench.ranking.examples import (
     OPTION_FLOOR,
     TEXT_FLOOR,
     InputMaker,
@@ -13,7 +13,7 @@ from judgebench.ranking.proxy.examples import (
     second_in_test,
     second_in_training,
 )
-from judgebench.ranking.proxy.task import TaskInstance
+from judgebench.ranking.task import TaskInstance
 
 some = st.integers(0, 300)
 lengths = st.builds(

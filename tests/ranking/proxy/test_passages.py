@@ -8,9 +8,9 @@ import pytest
 from chance_encoder import chance_encoder
 
 from judgebench.errors import MissingExtra
-from judgebench.ranking.proxy.passages import ColBERTReranker, EncoderReranker, PassageRetriever
-from judgebench.ranking.proxy.task import PassagesConfig
-from judgebench.retrieval.vectors import Corpus
+from judgebench.judges.retrieval import Corpus
+from judgebench.ranking.examples import ColBERTReranker, EncoderReranker, PassageRetriever
+from judgebench.ranking.task import PassagesConfig
 
 
 class FakeEncoder:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgebench.ranking.proxy.task import (
+from judgebench.ranking.task import (
     ArgumentDecoding,
     EvaluatorConfig,
     ProxyConfig,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.task import (
+from judgebench.ranking.task import (
     SPLITS,
     ProxyTask,
     Split,

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from judgebench.errors import SetupError
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.proxy.examples import control_arguments
-from judgebench.ranking.proxy.task import ProxyTask, SplitSizes, TaskInstance
-from judgebench.ranking.proxy.task_file import Columns, read_table_task
+from judgebench.ranking.examples import control_arguments
+from judgebench.ranking.task import ProxyTask, SplitSizes, TaskInstance
+from judgebench.ranking.task_file import Columns, read_table_task
 
 BASIC: dict[str, Any] = {"text": "q", "label": "y", "argument": "why"}
 FULL = Columns(**BASIC, item_id="id", group="place", split="part")

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from judgebench.errors import SetupError
-from judgebench.ranking.proxy.task import SPLITS, SampleConfig
-from judgebench.ranking.proxy.task_file import load_task, sample_task, split_rows
-from judgebench.shipped import shipped_names
+from judgebench.files import shipped_names
+from judgebench.ranking.task import SPLITS, SampleConfig
+from judgebench.ranking.task_file import load_task, sample_task, split_rows
 
 
 def task_file(folder: Path, **changes: Any) -> Path:
@@ -124,7 +124,7 @@ def test_versions_of_a_question_are_sampled_together(shared_data: Path) -> None:
 
 
 READER = """
-from judgebench.ranking.proxy.task import TaskInstance
+from judgebench.ranking.task import TaskInstance
 from .names import NAMES
 
 FILES, LABELS, SEEDED_SPLIT = ("data",), ("yes", "no"), False

@@ -18,13 +18,13 @@ from tiny_encoder import tiny_bert
 
 from judgebench.errors import RunError, SetupError
 from judgebench.judges.judge import Task as Judged
-from judgebench.models.encoder import open_encoder, token_limit
+from judgebench.models.checkpoints import open_encoder, token_limit
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import Prompt
-from judgebench.ranking.proxy.arguments import argument_id
-from judgebench.ranking.proxy.evaluator import ProxyEvaluator, read_manifest
-from judgebench.ranking.proxy.examples import EvaluatorPlan, InputMaker, Second, control_case
-from judgebench.ranking.proxy.task import (
+from judgebench.ranking.evaluator import ProxyEvaluator, read_manifest, train
+from judgebench.ranking.examples import EvaluatorPlan, InputMaker, Second, control_case
+from judgebench.ranking.rankers import argument_answer
+from judgebench.ranking.task import (
     CONTROL_CASES,
     GOLD,
     EvaluatorConfig,
@@ -32,9 +32,8 @@ from judgebench.ranking.proxy.task import (
     ProxyTask,
     TaskInstance,
     TrainingConfig,
+    argument_id,
 )
-from judgebench.ranking.proxy.training import train
-from judgebench.ranking.ranking_folder import argument_answer
 from judgebench.records import Status, Verdict, content_hash
 from judgebench.runs.judging import Interrupted, Stop
 

@@ -13,11 +13,18 @@ pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.errors import JudgebenchError, SetupError  # noqa: E402
-from judgebench.models.encoder import Encoder, find_encoder, open_encoder  # noqa: E402
-from judgebench.ranking.proxy.passages import ColBERTReranker, PassageRetriever  # noqa: E402
-from judgebench.ranking.proxy.task import PassagesConfig  # noqa: E402
-from judgebench.retrieval.vectors import Corpus  # noqa: E402
-from judgebench.texts import passages_of  # noqa: E402
+from judgebench.judges.retrieval import Corpus  # noqa: E402
+from judgebench.models.checkpoints import (  # noqa: E402
+    Encoder,
+    find_encoder,
+    open_encoder,
+)
+from judgebench.ranking.examples import (  # noqa: E402
+    ColBERTReranker,
+    PassageRetriever,
+)
+from judgebench.ranking.task import PassagesConfig  # noqa: E402
+from judgebench.text import passages_of  # noqa: E402
 
 TEXTS = [
     "Ticks live in tall grass and in leaf litter. Wear long trousers when you walk there. "

@@ -17,12 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
-from judgebench.files import read_lines
+from judgebench.files import read_lines, shipped_folder
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
-from judgebench.ranking.proxy.task import TrainingConfig
+from judgebench.ranking.task import TrainingConfig
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
 
 pytestmark = [
     pytest.mark.transformers,

@@ -9,7 +9,10 @@ pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `proxy`")
 
 from judgebench.judges.config import KnowledgeConfig  # noqa: E402
-from judgebench.judges.knowledge import LookingUp, open_library  # noqa: E402
+from judgebench.judges.retrieval import (  # noqa: E402
+    LookingUp,
+    open_library,
+)
 from judgebench.models import open_backend  # noqa: E402
 from judgebench.models.contract import Message, Request  # noqa: E402
 from judgebench.models.settings import BackendSettings  # noqa: E402

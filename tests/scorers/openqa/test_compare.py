@@ -14,7 +14,7 @@ from scripted_judges import ScriptedBackend
 from judgebench.errors import SetupError
 from judgebench.judges.config import Decoding
 from judgebench.scorers.correlate import CLOSED, Roles, open_against_closed
-from judgebench.scorers.openqa.questions import (
+from judgebench.scorers.open_questions import (
     QuestionWriter,
     open_questions,
     read_questions,

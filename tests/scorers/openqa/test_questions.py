@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
 from judgebench.features import FEATURES
-from judgebench.scorers.openqa.questions import ExamQuestion, negative_term, read_questions, unfit
+from judgebench.scorers.open_questions import ExamQuestion, negative_term, read_questions, unfit
 
 of_tasks = pytest.mark.skipif("ranking" not in FEATURES, reason="needs the feature `ranking`")
 
@@ -97,7 +97,7 @@ def test_a_term_in_the_last_sentence_is_always_found(before: str, term: str) -> 
 @of_tasks
 def test_nine_exam_questions_of_casimedicos_ask_for_what_is_wrong(shared_data: Path) -> None:
     """The terms occur in 20 of them: the other 11 are cases that were normal except one finding."""
-    from judgebench.ranking.proxy.task_file import load_task
+    from judgebench.ranking.task_file import load_task
 
     task = load_task("multiple-choice", data_folder=shared_data)
     found = [

@@ -10,19 +10,19 @@ from exam_case import ROWS, but, exam, kind_of, model
 from loopback import Loopback, is_few_words, said, status
 from scripted_judges import ScriptedBackend
 
-from judgebench.checks import check
+from judgebench.files import shipped_folder
 from judgebench.judges.config import Decoding
 from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.runs.judging import Interrupted, Stop
-from judgebench.scorers.openqa.questions import (
+from judgebench.scorers.open_questions import (
     ExamQuestion,
     QuestionWriter,
     open_questions,
     read_questions,
     write_questions,
 )
-from judgebench.shipped import shipped_folder
+from judgebench.setup_files import check
 from judgebench.writer import WritingTerms
 
 MAKE = ("score", "openqa", "make")

@@ -11,16 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_judges import ScriptedBackend
 
-from judgebench.data.delimited import to_csv
+from judgebench.data.formats import to_csv
 from judgebench.errors import SetupError
 from judgebench.judges.config import Decoding
-from judgebench.scorers.openqa.questions import (
+from judgebench.scorers.open_questions import (
     QuestionWriter,
+    agreement,
+    checked,
     open_questions,
     read_questions,
     write_questions,
+    write_sheets,
 )
-from judgebench.scorers.openqa.validation import agreement, checked, write_sheets
 from judgebench.writer import WritingTerms
 
 

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `semantic`")
 pytest.importorskip("ot", reason="needs the extra `semantic`")
 
-from judgebench.models.encoder import Encoder  # noqa: E402
-from judgebench.scorers.neural import movers_distance  # noqa: E402
+from judgebench.models.checkpoints import Encoder  # noqa: E402
+from judgebench.scorers.model_scorers import movers_distance  # noqa: E402
 
 _WORDS = "the patient takes aspirin daily and no other drug she has pain in left knee ."
 WORDS = _WORDS.split()
@@ -109,7 +109,7 @@ def test_each_text_is_embedded_once(bert: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_held_is_bounded(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import judgebench.scorers.neural as embedding
+    import judgebench.scorers.model_scorers as embedding
 
     pairs = [(" ".join(WORDS[: 1 + n % 9]), f"knee {WORDS[n % 7]}") for n in range(40)]
     how = {"scorer": "bertscore", "encoder": str(bert)}
@@ -232,7 +232,7 @@ def test_moverscore_by_hand(bert: Path) -> None:
 
 
 def open_encoder_of(folder: Path) -> Encoder:
-    from judgebench.models.encoder import open_encoder
+    from judgebench.models.checkpoints import open_encoder
 
     return open_encoder(str(folder))
 

@@ -173,7 +173,7 @@ def test_a_run_resumes_without_the_model(model, tmp_path, monkeypatch) -> None:
     found = scores_of(study)
     expected = [logits(place, answer.text)[0] for answer in study.answers]
     assert found == pytest.approx(expected, abs=1e-5)
-    monkeypatch.delattr("judgebench.scorers.neural.open_encoder")  # nothing is scored again
+    monkeypatch.delattr("judgebench.scorers.model_scorers.open_encoder")  # nothing is scored again
     assert scores_of(jb.run(bench, tmp_path / "run")).tolist() == found.tolist()
 
 

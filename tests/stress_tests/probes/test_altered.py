@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebench.errors import SetupError
+from judgebench.files import shipped_names
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_names
-from judgebench.stress_tests.probes.altered import (
+from judgebench.stress_tests.recipes import (
     BY_HAND,
     AlteredAnswer,
     Recipe,

@@ -8,8 +8,8 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.runs.bench import Variant
-from judgebench.stress_tests.attacking import variants
-from judgebench.stress_tests.probes.altered import Ask, Recipe
+from judgebench.stress_tests.make import variants
+from judgebench.stress_tests.recipes import Ask, Recipe
 
 ANSWERS = (Answer("a", "text", "q"),)
 

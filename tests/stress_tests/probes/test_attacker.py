@@ -11,8 +11,8 @@ from judgebench.models.contract import Reply, Request
 from judgebench.prompt import fence_tag
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import AlteredAnswer, Area, Recipe, load_recipe
-from judgebench.stress_tests.probes.make import Attacker, Draft, drafts, second_opinions
+from judgebench.stress_tests.make import Attacker, Draft, drafts, second_opinions
+from judgebench.stress_tests.recipes import AlteredAnswer, Area, Recipe, load_recipe
 from judgebench.writer import WritingTerms, Written, write_texts
 
 SAFETY = load_rubric("medical-safety")

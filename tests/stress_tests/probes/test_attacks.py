@@ -6,14 +6,13 @@ import yaml
 
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.attacks import (
+from judgebench.stress_tests.attacks import (
     SHIPPED_SETS,
     StressSettings,
     read_attacks,
     shipped_attacks,
 )
-from judgebench.stress_tests.probes.review import write_review
-from judgebench.stress_tests.probes.sets import read_set
+from judgebench.stress_tests.item_sets import read_set, write_review
 
 SAFETY = load_rubric("medical-safety")
 TONE = load_rubric("support-tone")

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import Add, Edit, Edited, load_recipe
-from judgebench.stress_tests.probes.edits.wording import (
+from judgebench.stress_tests.recipes import (
+    Add,
+    Edit,
+    Edited,
+    facts,
+    load_recipe,
+    mentions,
+    word_names,
+)
+from judgebench.stress_tests.wording import (
     Synonyms,
     add,
     bullets,
@@ -20,8 +28,7 @@ from judgebench.stress_tests.probes.edits.wording import (
     markdown,
     reword,
 )
-from judgebench.stress_tests.probes.text import facts, mentions, word_names
-from judgebench.texts import sentences
+from judgebench.text import sentences
 
 SAFETY = load_rubric("medical-safety")
 NAMES = word_names()

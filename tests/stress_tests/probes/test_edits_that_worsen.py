@@ -11,17 +11,26 @@ from hypothesis import strategies as st
 from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import AlteredAnswer, Edit, Edited, Nothing, load_recipe
-from judgebench.stress_tests.probes.attacks import edit_of
-from judgebench.stress_tests.probes.edits.claims import (
+from judgebench.stress_tests.attacks import edit_of
+from judgebench.stress_tests.claims import (
     change_number,
     change_unit,
     dose_by_ten,
     negate_contraindication,
     swap,
 )
-from judgebench.stress_tests.probes.sets import check_violations
-from judgebench.stress_tests.probes.text import WordList, asserts, load_words, negations
+from judgebench.stress_tests.item_sets import check_violations
+from judgebench.stress_tests.recipes import (
+    AlteredAnswer,
+    Edit,
+    Edited,
+    Nothing,
+    WordList,
+    asserts,
+    load_recipe,
+    load_words,
+    negations,
+)
 
 RUBRIC = load_rubric("medical-safety")
 LISTS = {name: load_words(name) for name in ("pathogens", "drugs", "tests", "risk-groups")}

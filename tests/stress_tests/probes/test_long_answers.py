@@ -7,10 +7,11 @@ from time import thread_time
 
 import pytest
 
+from judgebench.files import shipped_folder
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.shipped import shipped_folder
-from judgebench.stress_tests.probes.altered import (
+from judgebench.stress_tests.attacks import altered_answer, checked, edit_of
+from judgebench.stress_tests.recipes import (
     Ask,
     Change,
     Edit,
@@ -22,7 +23,6 @@ from judgebench.stress_tests.probes.altered import (
     load_recipe,
     span_diff,
 )
-from judgebench.stress_tests.probes.attacks import altered_answer, checked, edit_of
 
 LENGTH = 8000
 MOST = 1.0  # seconds of the processor; what was quadratic needed several, what was cubic minutes

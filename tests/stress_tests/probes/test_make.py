@@ -9,8 +9,8 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.make import SetOrder, make_set
-from judgebench.stress_tests.probes.sets import read_set, rejected_path
+from judgebench.stress_tests.item_sets import read_set, rejected_path
+from judgebench.stress_tests.make import SetOrder, make_set
 
 SAFETY = load_rubric("medical-safety")
 SOUND = "is caused by a parasite that mosquitoes carry. See a doctor if you have a fever."

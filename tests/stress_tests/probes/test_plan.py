@@ -7,15 +7,9 @@ import pytest
 from judgebench.errors import SetupError
 from judgebench.records import Answer, HumanLabel, Part, in_words
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.probes.altered import Area, load_recipe
-from judgebench.stress_tests.probes.attacks import (
-    Attack,
-    Plan,
-    StressSettings,
-    make_plan,
-    read_attacks,
-)
-from judgebench.stress_tests.probes.sets import CHECKS
+from judgebench.stress_tests.attacks import Attack, Plan, StressSettings, make_plan, read_attacks
+from judgebench.stress_tests.item_sets import CHECKS
+from judgebench.stress_tests.recipes import Area, load_recipe
 
 SAFETY = load_rubric("medical-safety")
 TEXT = "Malaria is caused by a parasite. It is spread by mosquitoes. See a doctor for a fever."

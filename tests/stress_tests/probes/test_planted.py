@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from reading import read_alone
 
 from judgebench.errors import SetupError
+from judgebench.files import shipped_names
 from judgebench.judges.replies import Reading, Thresholds
 from judgebench.prompt import disarm, load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.shipped import shipped_names
-from judgebench.stress_tests.probes.altered import Add, Edited, Recipe, load_recipe
-from judgebench.stress_tests.probes.edits.wording import add, demanded
+from judgebench.stress_tests.recipes import Add, Edited, Recipe, load_recipe
+from judgebench.stress_tests.wording import add, demanded
 
 SAFETY = load_rubric("medical-safety")
 TONE = load_rubric("support-tone")

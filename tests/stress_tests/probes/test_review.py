@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from review_case import altered, hostile
 
 from judgebench.errors import Problem, SetupError
-from judgebench.stress_tests.probes.altered import marked, span_diff
-from judgebench.stress_tests.probes.review import (
+from judgebench.stress_tests.item_sets import (
     COLUMNS,
-    Key,
     ReviewDecision,
+    ReviewKey,
     only_accepted,
     read_decisions,
+    read_set,
     review_hash,
     write_review,
 )
-from judgebench.stress_tests.probes.sets import read_set
+from judgebench.stress_tests.recipes import marked, span_diff
 
 NOTICE = "synthetic, not clinically reviewed"
 
@@ -196,7 +196,7 @@ def test_hostile_texts_go_through_the_table(tmp_path: Path) -> None:
 )
 def test_only_the_present_text_is_accepted(said: list[bool | None], is_current: list[bool]) -> None:
     items = altered(max(len(said), 3))
-    decisions: dict[Key, ReviewDecision] = {}
+    decisions: dict[ReviewKey, ReviewDecision] = {}
     for item, accepted, current in zip(items, said, is_current, strict=False):
         key = item.item_id, review_hash(item) if current else "hold"
         decisions[key] = ReviewDecision(accepted)

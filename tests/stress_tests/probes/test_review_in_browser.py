@@ -8,7 +8,7 @@ import pytest
 from browser import Tab, browse, needs_axe, needs_browser, save
 from review_case import altered, hostile
 
-from judgebench.stress_tests.probes.review import (
+from judgebench.stress_tests.item_sets import (
     only_accepted,
     read_decisions,
     review_hash,

@@ -13,14 +13,8 @@ from judgebench.files import to_line
 from judgebench.records import Answer, Part
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.stress_tests.probes.altered import BY_HAND, AlteredAnswer, span_diff
-from judgebench.stress_tests.probes.sets import (
-    SetFile,
-    notices,
-    read_set,
-    rejected_path,
-    to_set_line,
-)
+from judgebench.stress_tests.item_sets import SetFile, notices, read_set, rejected_path, to_set_line
+from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer, span_diff
 
 SAFETY = load_rubric("medical-safety")
 LINE: dict[str, Any] = {

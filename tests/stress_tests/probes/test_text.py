@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebench.stress_tests.probes.text import asserts, facts, mentions, negations
-from judgebench.texts import sentences
+from judgebench.stress_tests.recipes import asserts, facts, mentions, negations
+from judgebench.text import sentences
 
 TEXT = (
     "Malaria is caused by a parasite (e.g. Plasmodium). Take 500 mg twice a day. "

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from judgebench.records import Answer
-from judgebench.stress_tests.probes.altered import BY_RULE, AlteredAnswer, span_diff
-from judgebench.stress_tests.probes.sets import CHECKS, check_same_meaning, check_violations
+from judgebench.stress_tests.item_sets import CHECKS, check_same_meaning, check_violations
+from judgebench.stress_tests.recipes import BY_RULE, AlteredAnswer, span_diff
 
 SOUND = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
 TRUE = "Malaria is caused by a parasite"

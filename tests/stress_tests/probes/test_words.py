@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.stress_tests.probes.text import load_words
+from judgebench.stress_tests.recipes import load_words
 
 LEAST = {"pathogens": 30, "drugs": 25, "tests": 15, "risk-groups": 20}
 GOOD = """\

@@ -20,13 +20,13 @@ from stress_report_case import (
     PROBES as PROBE_NAMES,
 )
 
-from judgebench.records import Answer, Estimate, Lookup, Part, in_words
-from judgebench.results.html import to_html
-from judgebench.results.part import Card
-from judgebench.results.rows import Results, Row
+from judgebench.records import Answer, Estimate, Lookup, Part, Results, Row, in_words
+from judgebench.results.blocks import Card
+from judgebench.results.documents import to_html
 from judgebench.results.tables import DASH, Table, footnotes
-from judgebench.stress_tests.measure import miss_card
-from judgebench.stress_tests.part import (
+from judgebench.stress_tests.analysis import miss_card
+from judgebench.stress_tests.recipes import AlteredAnswer, Change, marked, span_diff
+from judgebench.stress_tests.report import (
     FLIPS,
     PLANTED,
     PROBES,
@@ -38,9 +38,8 @@ from judgebench.stress_tests.part import (
     summary_table,
     told_apart,
 )
-from judgebench.stress_tests.probes.altered import AlteredAnswer, Change, marked, span_diff
 from judgebench.stress_tests.result import EVERY, StressResult
-from judgebench.words import printable
+from judgebench.text import printable
 
 STRESS = make_stress()
 REAL = [name for name, kind in JUDGES.items() if kind != "control"]

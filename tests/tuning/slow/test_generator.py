@@ -20,8 +20,8 @@ from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.runs.load import load_bench
-from judgebench.tuning.generator import read_pairs, tune_generator
 from judgebench.tuning.judges import TuningExtension
+from judgebench.tuning.rounds import read_pairs, tune_generator
 from judgebench.tuning.train import Recipe
 
 pytestmark = [
@@ -47,8 +47,8 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     pytest.importorskip("judgebench.ranking.rank_bench", reason="needs the feature `ranking`")
     from rank_bench_case import write
 
-    from judgebench.ranking.proxy.arguments import arguments_path, read_arguments
     from judgebench.ranking.rank_bench import load_rank_bench, write_arguments_of_all
+    from judgebench.ranking.task import arguments_path, read_arguments
 
     write(tmp_path)
     rows = (tmp_path / "claims.csv").read_text().splitlines()

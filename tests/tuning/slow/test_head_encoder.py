@@ -15,8 +15,7 @@ from judgebench.records import Answer
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
-from judgebench.tuning.head import Head, vectors
-from judgebench.tuning.regression import Recipe
+from judgebench.tuning.training import Head, Recipe, vectors
 
 pytestmark = pytest.mark.transformers
 pytest.importorskip("transformers", reason="needs the extra `tuning`")
@@ -25,7 +24,7 @@ TOPICS = ("a broken leg", "a sore throat", "a missed train", "a late bus", "a bu
 
 def test_it_is_scikit_learn_on_the_encoders_vectors(minilm: Path, tmp_path: Path) -> None:
     """And no text is embedded twice: the second time the encoder need not be there."""
-    from judgebench.models.encoder import open_encoder
+    from judgebench.models.checkpoints import open_encoder
 
     labels = [{"text": "health"}, {"text": "travel"}]
     metric = {"id": "topic", "title": "T", "question": "?", "kind": "ordinal", "labels": labels}

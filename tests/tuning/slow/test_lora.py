@@ -20,7 +20,7 @@ import judgebench as jb
 from judgebench.errors import RunError, SetupError
 from judgebench.judges.judge import Task
 from judgebench.learning.trainer import Watch, memory_errors
-from judgebench.models.checkpoint import (
+from judgebench.models.checkpoints import (
     ChatEncoder,
     identify,
     identify_adapter,
@@ -29,16 +29,15 @@ from judgebench.models.checkpoint import (
     with_adapter,
 )
 from judgebench.models.settings import BackendSettings
+from judgebench.models.token_scoring import ReplyTokens, label_texts
 from judgebench.models.transformers_backend import TransformersBackend
-from judgebench.models.weighing import ReplyTokens, label_texts
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example
-from judgebench.tuning.lora import Lora
-from judgebench.tuning.train import ADAPTER, MEMORY, MODEL, Recipe, train
+from judgebench.tuning.train import ADAPTER, MEMORY, MODEL, Lora, Recipe, train
 
 pytestmark = [
     pytest.mark.transformers,

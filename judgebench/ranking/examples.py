@@ -1,0 +1,682 @@
+"""Passages for the control case `passages`, after section 3.2.2 of the paper.
+
+Whole documents are found by their embeddings, cut into chunks, and the chunks are reranked by late
+interaction, or by a sentence encoder in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, shorten
+from judgebench.judges.retrieval import Corpus, KeptVectors, nearest
+from judgebench.models.checkpoints import identify, sha256_of
+from judgebench.ranking.task import (
+    Argument,
+    ControlCase,
+    EvaluatorConfig,
+    EvaluatorKind,
+    PassagesConfig,
+    ProxyTask,
+    Split,
+    TaskInstance,
+)
+from judgebench.records import content_hash
+from judgebench.text import passages_of
+
+if TYPE_CHECKING:
+    from judgebench.models.checkpoints import Encoder
+    from judgebench.stats.arrays import FloatArray
+
+
+_QUERIES_AT_ONCE = 64  # whose passages' token embeddings are held in memory
+_PARTS = (".safetensors", ".bin", ".json")
+
+
+class PassageRetriever:
+    """Finds passages for a query.
+
+    The defaults of `config` are section 3.2.2 of the paper: the top five documents in chunks of 300
+    characters, the top three chunks. `folder` keeps the embeddings of the documents. `encoder` is
+    opened by the name in `config` where none is given. Raises what opening an encoder or
+    late-interaction weights raises.
+    """
+
+    def __init__(
+        self, config: PassagesConfig, corpus: Corpus, folder: Path, encoder: Encoder | None = None
+    ) -> None:
+        if encoder is None:
+            from judgebench.models.checkpoints import open_encoder
+
+            encoder = open_encoder(config.encoder)
+        self._config, self._corpus, self._encoder = config, corpus, encoder
+        self._reranker: Reranker = (
+            ColBERTReranker(config.late_interaction)
+            if config.late_interaction
+            else EncoderReranker(encoder)
+        )
+        kept = KeptVectors(encoder.name, folder, encoder)
+        self._vectors = kept.of(corpus.documents)
+        kept.write()
+
+    def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
+        """The passages for each query, the best first, of equal ones the first; all come from its
+        top documents."""
+        found: list[list[str]] = []
+        for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            asked = queries[start : start + _QUERIES_AT_ONCE]
+            vectors = self._encoder.embed(asked)
+            places = nearest(self._vectors, vectors, self._config.documents)
+            documents = ([self._corpus.documents[place] for place in own] for own in places)
+            most = self._config.characters
+            chunks = [
+                list(dict.fromkeys(chunk for text in texts for chunk in passages_of(text, most)))
+                for texts in documents
+            ]
+            for own, scores in zip(chunks, self._reranker.scores(asked, chunks), strict=True):
+                best = np.argsort(-np.asarray(scores), kind="stable")[: self._config.passages]
+                found.append([own[i] for i in best])
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """The corpus, the models and the settings of the passages, for a manifest."""
+        return {
+            "corpus": self._corpus.describe(),
+            "encoder": {"name": self._encoder.name, "max_tokens": self._encoder.max_tokens},
+            "reranker": dict(self._reranker.describe()),
+            **self._config.model_dump(include={"documents", "passages", "characters"}),
+        }
+
+
+class EncoderReranker:
+    """The fallback: one vector per passage, scored by its cosine with the query."""
+
+    name = "sentence encoder, no late interaction"
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
+        """The scores of each query's own passages, higher is nearer.
+
+        Passages and queries are cut to what the encoder takes.
+        """
+        places = _distinct(passages)
+        asked = self._encoder.embed(queries)
+        vectors = self._encoder.embed(list(places))
+        return [
+            vectors[[places[passage] for passage in own]] @ query
+            for query, own in zip(asked, passages, strict=True)
+        ]
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name and weights, for a manifest."""
+        return {"name": self.name, **identify(str(self._encoder.folder))}
+
+
+class ColBERTReranker:
+    """Late interaction by the ColBERT weights of a folder or a hub name, through pylate.
+
+    Santhanam et al. (2022), "ColBERTv2", section 3.1. A query longer than the weights' query length
+    (32 tokens as a rule) is read whole, as far as the encoder goes, and without the mask tokens
+    that fill up short ones: else a clinical case would be scored by its first line.
+    Raises MissingExtra without pylate, SetupError where there are no such weights, or where they
+    have no projection for late interaction.
+    """
+
+    name = "late interaction (ColBERT)"
+
+    def __init__(self, weights: str) -> None:
+        try:
+            from pylate.models import ColBERT
+        except ModuleNotFoundError as error:
+            raise MissingExtra("late interaction", "colbert", "pylate") from error
+        weights = os.path.expanduser(weights)
+        self._about = {"name": self.name, **_identify(weights)}
+        try:
+            self._model = ColBERT(weights)
+        except Exception as error:  # no memory, an unknown architecture, torn weights, ...
+            said = " ".join(str(error).split())[:300]
+            raise SetupError(_problem(f"cannot be loaded: {said}", weights)) from error
+        self._limit = int(getattr(self._model[0].auto_model.config, "max_position_embeddings", 512))
+        self._model.document_length = self._limit
+
+    def token_vectors(self, texts: Sequence[str], *, queries: bool = False) -> list[FloatArray]:
+        """Every text's token embeddings, (tokens, width), float32, each of length 1."""
+        if not queries:
+            return list(self._model.encode(list(texts), is_query=False, show_progress_bar=False))
+        usual = self._model.query_length
+        by_length: dict[int, list[str]] = {}  # the usual one, or the query's own
+        for query in dict.fromkeys(texts):
+            # One more for the token that marks a query.
+            tokens = len(self._model.tokenizer(query, verbose=False)["input_ids"]) + 1
+            by_length.setdefault(max(usual, min(tokens, self._limit)), []).append(query)
+        found: dict[str, FloatArray] = {}
+        try:
+            for length, own in by_length.items():
+                self._model.query_length = length
+                vectors = self._model.encode(own, is_query=True, show_progress_bar=False)
+                found.update(zip(own, vectors, strict=True))
+        finally:
+            self._model.query_length = usual
+        return [found[text] for text in texts]
+
+    def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[FloatArray]:
+        """The scores of each query's own passages: the sum over the query's tokens of the highest
+        cosine with a token of the passage:
+
+        S(q, d) = sum_i max_j Q_i . D_j
+        """
+        from pylate.scores import colbert_scores_pairwise
+
+        places = _distinct(passages)
+        asked = self.token_vectors(queries, queries=True)
+        vectors = self.token_vectors(list(places))
+        # Pairwise, for pylate's reranker fills shorter passages up with zeros, which would count as
+        # tokens where all cosines are negative.
+        return [
+            colbert_scores_pairwise(
+                [query] * len(own), [vectors[places[passage]] for passage in own]
+            ).numpy()
+            for query, own in zip(asked, passages, strict=True)
+        ]
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._about
+
+
+Reranker = ColBERTReranker | EncoderReranker
+
+
+def _distinct(passages: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The place of every passage among all different ones: documents recur between queries."""
+    return {p: i for i, p in enumerate(dict.fromkeys(p for own in passages for p in own))}
+
+
+def _problem(message: str, weights: str) -> Problem:
+    allowed = "a folder or a hub name of ColBERT weights"
+    return Problem(message, weights, field="late_interaction", allowed=allowed)
+
+
+def _identify(weights: str) -> dict[str, str]:
+    """The entries of `identify`, with the folders below; raises SetupError for weights that are not
+    there, or that are a plain encoder's: pylate would project these at random."""
+    config = _json_of(weights, "config.json")
+    if config is None:
+        message = "is no folder of weights and no hub name that can be reached"
+        raise SetupError(_problem(message, weights))
+    modules = _json_of(weights, "modules.json")
+    projects = isinstance(modules, list) and len(modules) > 1 and "Dense" in str(modules[1:])
+    if not projects and "HF_ColBERT" not in (config.get("architectures") or []):
+        raise SetupError(_problem("holds no projection for late interaction", weights))
+    folder = Path(weights)
+    if not folder.is_dir():
+        return identify(weights)
+    files = sorted(p for p in folder.rglob("*") if p.suffix in _PARTS and p.is_file())
+    sums = "".join(f"{p.relative_to(folder).as_posix()} {sha256_of(p)}\n" for p in files)
+    return {"model": folder.name, "sha256": hashlib.sha256(sums.encode()).hexdigest()[:16]}
+
+
+def _json_of(weights: str, name: str) -> Any:
+    """A file of JSON in a folder or on the hub, None where there is none."""
+    from transformers.utils import cached_file
+
+    try:
+        found = cached_file(weights, name)
+        return json.loads(Path(found).read_bytes()) if found else None
+    except (OSError, ValueError):
+        return None
+
+
+def control_arguments(
+    task: ProxyTask, cases: Sequence[ControlCase], seed: int, retriever: PassageRetriever | None
+) -> list[Argument]:
+    """The texts of every case for every ranked test instance, by systems named as the cases.
+
+    Noise is the gold argument of another of these instances, of another group; where nobody wrote
+    gold arguments there is none. `retriever` is only asked for the case `passages`. Raises
+    SetupError as `control_case` does.
+    """
+    found = []
+    argued = any(i.argument.strip() for i in task.ranked)
+    for case in (c for c in cases if argued or c != "noise"):
+        texts = control_case(case, task.ranked, seed, retriever)
+        about: Any = seed if case == "noise" else None
+        if case == "passages" and retriever is not None:
+            about = retriever.describe()
+        found += [
+            Argument(task.name, i.item_id, case, text, content_hash([case, about, i.text, text]))
+            for i, text in zip(task.ranked, texts, strict=True)
+        ]
+    return found
+
+
+def control_case(
+    kind: ControlCase,
+    instances: Sequence[TaskInstance],
+    seed: int,
+    retriever: PassageRetriever | None = None,
+) -> list[str]:
+    """The argument that each instance gets in that case, in the order of `instances`.
+
+    Only `noise` depends on the seed, and on no order; only `passages` needs `retriever`, which is
+    asked for each different text. Raises SetupError with every instance that has no unrelated
+    argument, or for which nothing is retrieved.
+    """
+    match kind:
+        case "no-argument":
+            return ["" for _ in instances]
+        case "label-only":
+            return [instance.label_text for instance in instances]
+        case "noise":
+            return _noise(instances, seed)
+        case "passages":
+            if retriever is None:
+                raise SetupError("the control case passages needs a collection to retrieve from")
+            return _passages(instances, retriever)
+
+
+def _noise(instances: Sequence[TaskInstance], seed: int) -> list[str]:
+    """The argument of an unrelated instance for each.
+
+    Every argument is used once where no group holds more than half of the instances: in a row that
+    keeps groups together, a shift by the size of the largest group leaves none in its own.
+    """
+
+    def place(instance: TaskInstance) -> tuple[str, str, str]:
+        """Groups in a random order, and the instances within them too, however they came in."""
+        group = content_hash([seed, "group", instance.group])
+        return group, instance.group, content_hash([seed, "instance", instance.item_id])
+
+    row = sorted(instances, key=place)
+    shift = max(Counter(instance.group for instance in row).values(), default=0)
+    drawn: dict[str, str] = {}
+    problems = []
+    for i, instance in enumerate(row):
+        donors = [row[(i + shift) % len(row)]]
+        if not _unrelated(instance, donors[0]):
+            donors = [donor for donor in row if _unrelated(instance, donor)]
+        if donors:
+            n = int(content_hash([seed, "donor", instance.item_id]), 16) % len(donors)
+            drawn[instance.item_id] = donors[n].argument
+        else:
+            where = f"argument of {shorten(instance.item_id)}"
+            problems.append(Problem("no unrelated instance has an argument", field=where))
+    raise_any(problems)
+    return [drawn[instance.item_id] for instance in instances]
+
+
+def _unrelated(instance: TaskInstance, donor: TaskInstance) -> bool:
+    return (
+        donor.argument.strip() != ""
+        and donor.group != instance.group
+        and donor.text != instance.text
+        and donor.argument != instance.argument
+    )
+
+
+def _passages(instances: Sequence[TaskInstance], retriever: PassageRetriever) -> list[str]:
+    queries = list(dict.fromkeys(instance.text for instance in instances))
+    held = dict(zip(queries, retriever.retrieve_all(queries), strict=True))
+    found = ["\n\n".join(held[instance.text]) for instance in instances]
+    problems = [
+        Problem("no passage is found for this text", field=shorten(instance.item_id))
+        for instance, text in zip(instances, found, strict=True)
+        if not text.strip()  # it would be the case no-argument under another name
+    ]
+    raise_any(problems)
+    return found
+
+
+TEXT_FLOOR, OPTION_FLOOR = 64, 8  # tokens that are kept before the argument loses any
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An instance with the argument that is read beside it; '' for a baseline."""
+
+    instance: TaskInstance
+    argument: str
+
+
+@dataclass(frozen=True)
+class Examples:
+    """`train` holds the versions of each source, the orders of its options; one is read in each
+    epoch. `left_out` counts instances of both splits that have no argument to read."""
+
+    train: Sequence[Sequence[Example]]
+    development: Sequence[Example]
+    left_out: int
+
+    @property
+    def content_hash(self) -> str:
+        """Changes with anything that is read in training."""
+        train = [[_content(e) for e in versions] for versions in self.train]
+        return content_hash([train, [_content(e) for e in self.development]])
+
+    def of_epoch(self, epoch: int) -> list[int]:
+        """The version of each source that is read, by its place."""
+        return [(epoch + n) % len(versions) for n, versions in enumerate(self.train)]
+
+
+@dataclass(frozen=True)
+class EvaluatorPlan:
+    """An evaluator to be trained. `arguments` maps a system to its texts by item; only LLM-trained
+    evaluators read it. Draw number `draw` says which, and how the training begins and goes;
+    `seed` decides everything random."""
+
+    task: ProxyTask
+    kind: EvaluatorKind
+    config: EvaluatorConfig
+    seed: int
+    arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    draw: int = 0
+
+    @property
+    def name(self) -> str:
+        """`TASK-KIND`, with the number of the draw."""
+        return evaluator_names(self.task.name, self.kind, self.draw + 1)[-1]
+
+    @property
+    def own_seed(self) -> int:
+        """A seed for this evaluator alone."""
+        what = [self.seed, self.task.name, self.kind, self.draw]
+        return int(content_hash(what), 16) % 2**31
+
+    def examples(self) -> Examples:
+        """The examples that it is trained and tuned on. Raises SetupError for a split in which
+        nothing has an argument."""
+        left_out = 0
+        found: dict[str, list[Example]] = {}
+        splits: tuple[Split, ...] = ("train", "development")
+        for split in splits:
+            instances = self.task.of(split)
+            if split == "development":  # one order of the options per source, as in the test
+                instances = [i for i in instances if i.version == 0]
+            texts = self._read_beside(instances)
+            read = [Example(i, texts[i.item_id]) for i in instances if i.item_id in texts]
+            left_out += sum(i.version == 0 and i.item_id not in texts for i in instances)
+            if not read:
+                whose = "a model" if self.kind == "llm-trained" else "an expert"
+                message = f"no instance of the split has an argument of {whose}"
+                problem = message if self.kind != "baseline" else "is empty"
+                raise SetupError(Problem(problem, field=f"{self.name}: {split}"))
+            found[split] = read
+        return Examples(_by_source(found["train"]), found["development"], left_out)
+
+    def _read_beside(self, instances: Sequence[TaskInstance]) -> Mapping[str, str]:
+        """The argument that is read beside each instance, by item; without those that have none."""
+        if self.kind == "baseline":
+            return {i.item_id: "" for i in instances}
+        if self.kind == "expert-trained":
+            return {i.item_id: i.argument for i in instances if i.argument.strip()}
+        drawn = drawn_systems(instances, self.arguments, seed=self.seed, draw=self.draw)
+        return {item: self.arguments[system][item] for item, system in drawn.items()}
+
+
+def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
+    """The names of the evaluators of all draws; the first of those that are not LLM-trained goes
+    without a number."""
+    first = 0 if kind == "llm-trained" else 1
+    names = [f"{task}-{kind}-{draw}" for draw in range(draws)]
+    return [f"{task}-{kind}"] * first + names[first:]
+
+
+def drawn_systems(
+    instances: Sequence[TaskInstance],
+    arguments: Mapping[str, Mapping[str, str]],
+    *,
+    seed: int,
+    draw: int = 0,
+) -> dict[str, str]:
+    """The system whose argument each instance gets, by item; those without any are left out.
+
+    `arguments` maps a system to its texts by item. Over the instances that all systems wrote on,
+    the systems' counts differ by one at most; the others then go to the system that was drawn
+    least. Nothing depends on the order of instances or systems.
+    """
+
+    def chance(*what: str) -> str:
+        return content_hash([seed, draw, *what])
+
+    by_item = {
+        i.item_id: [s for s in sorted(arguments) if arguments[s].get(i.item_id, "").strip()]
+        for i in instances
+    }
+    drawn: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    # Those with the widest choice first, so that the rest can make up for what is uneven.
+    order = sorted(by_item, key=lambda item: (-len(by_item[item]), chance("item", item)))
+    for item in order:
+        if by_item[item]:
+            least = min(by_item[item], key=lambda s: (counts[s], chance("system", item, s)))
+            drawn[item] = least
+            counts[least] += 1
+    return drawn
+
+
+def label_places(task: ProxyTask, examples: Sequence[Example]) -> list[int]:
+    """The right classes or options, counted from 0."""
+    labels = [example.instance.label for example in examples]
+    if task.is_multiple_choice:
+        return [int(label) - 1 for label in labels]
+    return [task.labels.index(label) for label in labels]
+
+
+def _by_source(examples: Sequence[Example]) -> list[list[Example]]:
+    """Versions of one source together, in their order."""
+    found: dict[tuple[str, ...], list[Example]] = {}
+    for example in examples:
+        found.setdefault(example.instance.source, []).append(example)
+    return [sorted(versions, key=lambda e: e.instance.version) for versions in found.values()]
+
+
+def _content(example: Example) -> list[object]:
+    i = example.instance
+    return [i.item_id, i.text, i.label, list(i.options), i.context, i.version, example.argument]
+
+
+# --- as tokens ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The second segment: an argument, or a context, which gives way first."""
+
+    text: str
+    is_argument: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input as tokens. `options` are the first and past-the-last place of each option's."""
+
+    ids: list[int]
+    types: list[int]
+    options: tuple[tuple[int, int], ...] = ()
+    cut: bool = False
+    argument_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The tokens of each part."""
+
+    text: int
+    options: tuple[int, ...]
+    second: int
+
+
+def second_in_training(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
+    """A baseline is trained on the context, the others on the argument."""
+    return Second(instance.context, False) if kind == "baseline" else Second(argument)
+
+
+def second_in_test(kind: EvaluatorKind, instance: TaskInstance, argument: str) -> Second:
+    """Every evaluator reads the argument; without one a baseline reads what it was trained on."""
+    return Second(argument) if argument.strip() else second_in_training(kind, instance, "")
+
+
+class InputMaker:
+    """Makes inputs for one tokenizer, which must be a fast one. Every text is read once."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self._tokenizer, self._max_tokens = tokenizer, max_tokens
+        self._known: dict[str, list[int]] = {}
+        self._alone = _frame(tokenizer, "a")
+        self._paired = _frame(tokenizer, "a", "b")
+
+    def make(self, instances: Sequence[TaskInstance], seconds: Sequence[Second]) -> list[Input]:
+        """One input per instance, in their order."""
+        pairs = list(zip(instances, seconds, strict=True))
+        texts = dict.fromkeys(text for i, s in pairs for text in (i.text, *i.numbered, s.text))
+        if new := [text for text in texts if text not in self._known]:
+            # Texts are data: what looks like a control token in them is plain text.
+            found = self._tokenizer(
+                new, add_special_tokens=False, split_special_tokens=True, truncation=False,
+                padding=False, return_attention_mask=False, verbose=False,
+            )  # fmt: skip
+            self._known.update(zip(new, found["input_ids"], strict=True))
+        return [self._one(instance, second) for instance, second in pairs]
+
+    def _one(self, instance: TaskInstance, second: Second) -> Input:
+        text, tail = self._known[instance.text], self._known[second.text]
+        options = [self._known[option] for option in instance.numbered]
+        frame = self._paired if tail else self._alone
+        full = Lengths(len(text), tuple(map(len, options)), len(tail))
+        kept = fit(full, self._max_tokens - frame.size, cut_second_first=not second.is_argument)
+        head = [*frame.before, *_without_middle(text, kept.text)]
+        spans = []
+        for option, length in zip(options, kept.options, strict=True):
+            spans.append((len(head), len(head) + length))
+            head += option[:length]
+        ids = [*head, *frame.between, *tail[: kept.second], *frame.after]
+        lengths = (len(head), len(frame.between), kept.second, len(frame.after))
+        types = [t for t, n in zip(frame.types, lengths, strict=True) for _ in range(n)]
+        argument_cut = second.is_argument and kept.second < full.second
+        return Input(ids, types, tuple(spans), kept != full, argument_cut)
+
+
+def _without_middle(ids: list[int], length: int) -> list[int]:
+    """A case states its patient first and asks its question last: both ends are kept."""
+    return ids if length >= len(ids) else ids[: (length + 1) // 2] + ids[len(ids) - length // 2 :]
+
+
+def fit(full: Lengths, room: int, *, cut_second_first: bool = False) -> Lengths:
+    """The lengths that fit into `room` tokens, cut in the order that the module names.
+
+    The floors shrink where there is little room, so that something of every part is kept before
+    the argument, which may go altogether.
+    """
+    text_floor = min(TEXT_FLOOR, room // 2)
+    option_floor = min(OPTION_FLOOR, room // 2 // max(len(full.options), 1))
+    text, options, second = full.text, full.options, full.second
+    if cut_second_first:
+        second = max(0, min(second, room - text - sum(options)))
+    text = max(min(text, text_floor), min(text, room - sum(options) - second))
+    options = _level(options, room - text - second, option_floor)
+    second = max(0, min(second, room - text - sum(options)))
+    return Lengths(text, options, second)
+
+
+def _level(lengths: tuple[int, ...], room: int, floor: int) -> tuple[int, ...]:
+    """The longest lose tokens until all fit, none below the floor."""
+    most = max(lengths, default=0)
+    while most > floor and sum(min(length, most) for length in lengths) > room:
+        most -= 1
+    return tuple(min(length, most) for length in lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The special tokens round the segments, and the segments' type ids; found by example, for
+    every family of encoders has its own."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    types: list[int]  # of: before and first, between, second, after
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+
+def _frame(tokenizer: Any, *segments: str) -> _Frame:
+    made = tokenizer(*segments, return_token_type_ids=True)
+    ids, types, places = made["input_ids"], made["token_type_ids"], made.sequence_ids(0)
+    last = len(segments) - 1
+    first_end = max(i for i, s in enumerate(places) if s == 0) + 1
+    end = max(i for i, s in enumerate(places) if s == last) + 1
+    start = places.index(0)
+    middle = places.index(1) if last else start
+    return _Frame(
+        before=ids[:start],
+        between=ids[first_end:middle] if last else [],
+        after=ids[end:],
+        types=[types[i] for i in (start, first_end if last else start, middle, -1)],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tensors on one device. `inputs` are what the encoder is called with, (inputs, tokens) each.
+
+    `options` (inputs, options, tokens) marks each option's tokens and `present` (inputs, options)
+    the options that are there; None where classes are decided. `labels` (inputs,) counts from 0.
+    """
+
+    inputs: dict[str, Any]
+    labels: Any
+    options: Any = None
+    present: Any = None
+
+
+class Collator:
+    """Pads inputs to the longest of a batch and puts them on a device."""
+
+    def __init__(self, tokenizer: Any, device: str) -> None:
+        self._pad = tokenizer.pad_token_id
+        self._typed = "token_type_ids" in tokenizer.model_input_names
+        self._device = device
+
+    def __call__(self, inputs: Sequence[Input], labels: Sequence[int] | None = None) -> Batch:
+        import torch
+
+        width = max(len(i.ids) for i in inputs)
+        rows = {
+            "input_ids": [i.ids + [self._pad] * (width - len(i.ids)) for i in inputs],
+            "attention_mask": [[1] * len(i.ids) + [0] * (width - len(i.ids)) for i in inputs],
+        }
+        if self._typed:
+            rows["token_type_ids"] = [i.types + [0] * (width - len(i.types)) for i in inputs]
+        options, present = self._options(inputs, width)
+        return Batch(
+            {name: torch.tensor(values).to(self._device) for name, values in rows.items()},
+            None if labels is None else torch.tensor(labels).to(self._device),
+            options,
+            present,
+        )
+
+    def _options(self, inputs: Sequence[Input], width: int) -> tuple[Any, Any]:
+        import torch
+
+        most = max(len(i.options) for i in inputs)
+        if not most:
+            return None, None
+        marks = torch.zeros(len(inputs), most, width, dtype=torch.bool)
+        present = torch.zeros(len(inputs), most, dtype=torch.bool)
+        for row, one in enumerate(inputs):
+            present[row, : len(one.options)] = True
+            for place, (start, end) in enumerate(one.options):
+                marks[row, place, start:end] = True
+        return marks.to(self._device), present.to(self._device)

@@ -1,0 +1,495 @@
+"""Numbers that were taken several times of the same unit: what differs between units, what within.
+
+`x` is (units, runs), NaN where there is none; the runs of a unit are interchangeable. Only units
+with two numbers or more say anything. One-way random effects: x_ij = mean + unit_i + noise_ij.
+
+Scores of responses side by side: a judge's beside the mean of the humans', or the humans' own.
+
+`x` is (units, raters), NaN where a rater gave no score. Scores need not be whole numbers: means
+over annotators or over metrics are none. Where labels are compared, see `interrater`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+import numpy as np
+
+from judgebench.records import Estimate
+from judgebench.stats.agreement import (
+    ICC_2_1,
+    OBSERVED_AGREEMENT,
+    score_sums_by_cluster,
+    vote_pairs_by_cluster,
+)
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.association import Coefficient, Rated, association, standardized
+from judgebench.stats.classification import confusion_by_cluster
+from judgebench.stats.intervals import (
+    LEVEL,
+    OF_CORRELATION,
+    SHARE,
+    Bounds,
+    ClusterCounts,
+    Formula,
+    Statistic,
+    clustered_estimate,
+    explained,
+    jackknife_interval,
+    random_groups,
+)
+from judgebench.stats.paired_tests import NET_CHANGE
+from judgebench.stats.ranks import item_ranks
+
+_ONE_SCORE = "all scores are the same, so agreement beyond chance is undefined"
+
+
+BESIDE_HUMANS = ("pearson", "spearman", "icc", "alpha")
+AMONG_HUMANS = ("alpha", "icc")
+
+
+def score_agreement(
+    x: FloatArray, wanted: Sequence[str], clusters: Clusters,
+    level: float = LEVEL,
+) -> Mapping[str, Estimate]:  # fmt: skip
+    """The `wanted` statistics of scores (units, raters).
+
+    `pearson` and `spearman` correlate two raters. `icc` is ICC(2, 1), the absolute agreement of
+    single raters. These are over the units that everybody scored; `alpha`, Krippendorff's at
+    level `interval`, is over those with two scores.
+    `n_missing` counts the other units.
+
+    >>> x, each = np.array([1.0, 2.0, 4.0]), Clusters(np.arange(3), 3)
+    >>> found = score_agreement(np.stack([x + 1, x], axis=1), BESIDE_HUMANS, each)
+    >>> round(found["pearson"].value, 3)
+    1.0
+    """
+    scores = (~np.isnan(x)).sum(axis=1)
+    found = {}
+    for name in wanted:
+        if name in _CORRELATIONS:
+            first, second = x.round(12).T  # so that equal means are level
+            rated = Rated(first, second, clusters)
+            found[name] = association(rated, "pooled", _CORRELATIONS[name], level).estimate
+            continue
+        counts, statistic = _STATISTICS[name]
+        used = scores >= (2 if name == "alpha" else x.shape[1])
+        n = int(used.sum())
+        sums = counts(x[used], clusters[used])
+        found[name] = clustered_estimate(sums, statistic, level, n=n, n_missing=len(x) - n)
+    return found
+
+
+def _alpha_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """The sums of which alpha is a function, for units with m >= 2 scores (units, raters):
+    (clusters, 4), the sums of m, of the scores, of their squares, and of the squared differences of
+    all ordered pairs of them over m - 1."""
+    m = (~np.isnan(x)).sum(axis=1)
+    total, squares = np.nansum(x, axis=1), np.nansum(x**2, axis=1)
+    differences = 2 * (m * squares - total**2) / (m - 1)
+    return clusters.sums(m, total, squares, differences)
+
+
+def _alpha(sums: FloatArray) -> FloatArray:
+    """1 - D_o / D_e, as in `interrater.krippendorff_alpha` at level `interval`."""
+    n, total, squares, differences = np.moveaxis(sums, -1, 0)
+    expected = 2 * (n * squares - total**2)
+    clear = np.where(expected > _ROUNDING * n * squares, expected, 0)
+    return 1 - ratio((n - 1) * differences, clear)
+
+
+def _why_no_alpha(sums: FloatArray) -> str:
+    return _ONE_SCORE if sums[0] else "no response has two scores"
+
+
+# What a statistic is a function of, of scores (units, raters) and their clusters, and itself.
+# Alpha is that of Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", with the
+# squared differences of the scores themselves.
+_STATISTICS: Mapping[str, tuple[Callable[[FloatArray, Clusters], FloatArray], Statistic]] = {
+    "icc": (score_sums_by_cluster, ICC_2_1),
+    "alpha": (_alpha_sums, explained(_alpha, _why_no_alpha, OF_CORRELATION)),
+}
+_CORRELATIONS: Mapping[str, Coefficient] = {"pearson": "pearson", "spearman": "spearman"}
+
+
+NO_TRUTH = "no item that was asked again has a reference label"
+NO_REPEAT = "no item has two verdicts with a label"
+
+
+def self_agreement(
+    ratings: IntArray, labels: IntArray, truth: IntArray, clusters: Clusters, k: int, level: float
+) -> dict[str, Estimate]:
+    """The agreement of the verdicts `ratings` (items, asked) of an item among themselves, and the
+    accuracy of the `labels` (items,) that their majority makes minus that of the first verdict; -1
+    is no label.
+
+    The verdicts of an item stay together where questions are left out: what differs between
+    questions holds the noise of their verdicts, so that intervals are those of other questions
+    with as many other verdicts each.
+
+    >>> found = self_agreement(np.array([[0, 0, 1]]), np.array([0]), np.array([0]),
+    ...     Clusters(np.arange(1), 1), 2, LEVEL)
+    >>> round(found["agreement"].value, 3), found["majority_gain"].value
+    (0.333, 0.0)
+    """
+    items, asked = ratings.shape
+    votes = vote_pairs_by_cluster(ratings, clusters, k)
+    n, possible = round(votes.sum()), items * asked * (asked - 1) // 2
+    agreement = clustered_estimate(votes, OBSERVED_AGREEMENT, level, n=n, n_missing=possible - n)
+    known = (truth >= 0) & (ratings[:, 0] >= 0)
+    first, last = ((x == truth)[known].astype(np.int64) for x in (ratings[:, 0], labels))
+    counts = confusion_by_cluster(first, last, clusters[known], 2)
+    n_known, n_truth = int(known.sum()), int((truth >= 0).sum())
+    gain = clustered_estimate(counts, NET_CHANGE, level, n=n_known, n_missing=n_truth - n_known)
+    return {
+        "asked": Estimate(asked),
+        "agreement": agreement if n else replace(agreement, reason=NO_REPEAT),
+        "majority_gain": gain if n_truth else replace(gain, reason=NO_TRUTH),
+    }
+
+
+NO_UNIT = "nothing was scored twice"
+ONE_UNIT = "only one unit was scored twice"
+CONSTANT = "all scores are the same"
+NO_SPREAD = (
+    "the units differ no more than their repeats do, so that no number of runs tells them apart"
+)
+NO_ZERO = "its scale is not known to have a true zero, so that a share of the mean says nothing"
+TOO_FEW_RUNS = "no question has two runs of two systems"
+RELIABLE = 0.9
+_ROUNDING = 1e-12
+_SLACK = 1e-9  # what rounding adds to a number of runs
+
+# Where the sums of a cluster are; n counts units, N numbers, m is a unit's mean.
+_n, _N, _k2, _WITHIN, _km, _km2, _VARIANCE, _CV, _WITH_CV = range(9)
+
+
+def spread_sums(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """Sums (clusters, 9) of which every statistic below is a function.
+
+    Numbers are counted from their mean, so that a large constant costs no precision; the units'
+    means above 0 alone have a coefficient of variation. Raises ValueError where lengths differ.
+    """
+    k = (~np.isnan(x)).sum(axis=1)
+    x, k, clusters = x[k >= 2], k[k >= 2], clusters[k >= 2]
+    m = ratio(np.nansum(x, axis=1), k)
+    # Equal numbers differ by nothing, whatever rounding makes of their mean.
+    same = np.nanmax(x, axis=1, initial=-np.inf) == np.nanmin(x, axis=1, initial=np.inf)
+    within = np.where(same, 0, np.nansum((x - m[:, None]) ** 2, axis=1))
+    variance = ratio(within, k - 1)
+    cv = np.where(m > 0, ratio(np.sqrt(variance), m), np.nan)
+    mean = m.mean() if len(m) else 0.0
+    centred = np.where(np.abs(m - mean) > _ROUNDING * np.abs(mean), m - mean, 0)
+    terms = (
+        np.ones(len(x)), k, k**2, within, k * centred, k * centred**2, variance,
+        np.nan_to_num(cv), ~np.isnan(cv),
+    )  # fmt: skip
+    return clusters.sums(*terms)
+
+
+def _components(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The variances between and within units, each (...), estimated by the mean squares.
+
+    Searle, Casella and McCulloch (1992), "Variance Components", section 3.6: with k_i numbers of
+    unit i and k_0 = (N - sum(k_i^2) / N) / (n - 1), they are (MSB - MSW) / k_0 and MSW. Without
+    bias, so that the first may be negative.
+    """
+    n, N, k2 = sums[..., _n], sums[..., _N], sums[..., _k2]
+    MSW = ratio(sums[..., _WITHIN], N - n)
+    MSB = ratio(sums[..., _km2] - ratio(sums[..., _km] ** 2, N), n - 1)
+    return ratio((MSB - MSW) * (n - 1), N - ratio(k2, N)), MSW
+
+
+def _icc(sums: FloatArray) -> FloatArray:
+    between, within = _components(sums)
+    whole = between + within
+    return ratio(between, np.where(whole > _ROUNDING * (np.abs(between) + within), whole, 0))
+
+
+def _of(
+    formula: Formula, reason: str, least: int = 2, bounds: Bounds = (0.0, math.inf)
+) -> Statistic:
+    def undefined(sums: FloatArray) -> str:
+        if sums[_n] < least:
+            return ONE_UNIT if sums[_n] else NO_UNIT
+        return reason if np.isnan(formula(sums)) else ""
+
+    return Statistic(formula, undefined, bounds)
+
+
+# Standard deviations, in units of the score: of the noise, and of the units without it (0 where the
+# noise alone explains how they differ).
+WITHIN_SD = _of(lambda sums: np.sqrt(_components(sums)[1]), NO_UNIT, 1)
+BETWEEN_SD = _of(lambda sums: np.sqrt(np.maximum(_components(sums)[0], 0)), ONE_UNIT)
+# Shrout and Fleiss (1979), ICC(1, 1), also where units have unequal numbers: the share of the
+# variance of single numbers that is between units.
+ICC = _of(_icc, CONSTANT, bounds=OF_CORRELATION)
+
+
+def runs_for_reliability(icc: Estimate) -> Estimate:
+    """The number of runs whose mean has a reliability of 0.9, of an estimate of `ICC`: the standard
+    error is then a third of the spread between units. Spearman (1910), Brown (1910)."""
+
+    def needed(icc: float) -> float:
+        return max(1.0, math.ceil(RELIABLE / (1 - RELIABLE) * (1 - icc) / icc - _SLACK))
+
+    if icc.value is None or icc.value > _ROUNDING:
+        return _runs(icc, lambda bound: needed(bound) if bound > _ROUNDING else math.inf)
+    return replace(icc, value=None, low=None, high=None, method="", reason=NO_SPREAD)
+
+
+def runs_for(within_sd: Estimate, standard_error: float, units: int = 1) -> Estimate:
+    """The number of runs that bring the standard error of a mean over so many units to this, of an
+    estimate of `WITHIN_SD`. Raises ValueError unless both are positive.
+
+    >>> print(runs_for(Estimate(1.5, 1.0, 2.0), 0.5))
+    9.000 [4.000, 16.000]
+    """
+    if standard_error <= 0 or units < 1:
+        raise ValueError("the standard error and the number of units must be positive")
+    return _runs(
+        within_sd, lambda sd: max(1.0, math.ceil(sd**2 / (units * standard_error**2) - _SLACK))
+    )
+
+
+def _runs(estimate: Estimate, needed: Callable[[float], float]) -> Estimate:
+    """The estimate carried over, its limits in order; no interval where no number is enough."""
+    if estimate.value is None:
+        return estimate
+    value = needed(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return replace(estimate, value=value)
+    low, high = sorted((needed(estimate.low), needed(estimate.high)))
+    if math.isinf(high):
+        reason = f"{low:g} or more: no number of runs is surely enough"
+        return replace(estimate, value=value, low=None, high=None, method="", reason=reason)
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def coefficient_of_variation(ratio_scale: bool) -> Statistic:
+    """The mean over units of standard deviation / mean; defined for ratio scales alone.
+
+    "Automatic Evaluation of Healthcare LLMs Beyond Question-Answering", appendix C.2.
+    """
+
+    def cv(sums: FloatArray) -> FloatArray:
+        found = ratio(sums[..., _CV], sums[..., _WITH_CV])
+        return found if ratio_scale else np.full_like(found, np.nan)
+
+    return _of(cv, "no unit has a mean above 0" if ratio_scale else NO_ZERO, 1)
+
+
+def variance_over_range(spread: float) -> Statistic:
+    """The mean variance within units over the range of all scores, the same paper, appendix C.1.
+
+    It has the unit of the score, and a metric whose scores are low but for a few has a wide range
+    and so looks steady whatever its noise.
+    """
+    return _of(lambda sums: ratio(sums[..., _VARIANCE], spread * sums[..., _n]), CONSTANT, 1)
+
+
+def order_flips(x: FloatArray, systems: IntArray, questions: IntArray) -> float:
+    """The share of random pairs of runs that put two random systems in opposite order; a tie in one
+    of the runs counts half. 0.5 where runs say nothing, NaN where no question has two runs of two
+    systems.
+
+    `x` is (units, runs), `systems` and `questions` (units,) are codes from 0, no two units share
+    both. A question counts in a run in which every system has a score of it, so that all systems
+    are compared on the same questions.
+
+    >>> order_flips(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([0, 1]), np.array([0, 0]))
+    1.0
+    """
+    S, Q = int(systems.max(initial=-1)) + 1, int(questions.max(initial=-1)) + 1
+    whole = np.full((Q, S, x.shape[1]), np.nan)
+    whole[questions, systems] = x
+    has = ~np.isnan(whole).any(axis=1)  # (questions, runs)
+    means = ratio(np.where(has[:, None], whole, 0).sum(axis=0), has.sum(axis=0))  # (systems, runs)
+    a, b = np.triu_indices(S, 1)
+    d = means[a] - means[b]  # (pairs, runs), NaN where a run is missing
+    near = _ROUNDING * (np.abs(means[a]) + np.abs(means[b]))
+    up, down, level = (flags.sum(axis=-1) for flags in (d > near, d < -near, np.abs(d) <= near))
+    runs = up + down + level
+    flipped = up * down + level * (up + down) / 2
+    return float(ratio(flipped.sum(), (runs * (runs - 1) / 2).sum()))
+
+
+FAMILY = 0.8
+"""Scorers of a family have |r| of at least this, on average."""
+LEAST = 3
+"""Of fewer items any two scorers lie on a line."""
+ONLY_FUNCTIONS = "its scorers are functions of one another"
+_COUNT, _SUM, _SQUARES, _PRODUCTS = range(4)
+_MOMENT_ROUNDING = 1e-9
+_DECIMALS, _UNROUNDED = 7, 1e-6  # with more decimals, numbers count as unrounded
+_FIT, _MONOTONE = 5, 30  # distinct values for a formula, and for mere equality of ranks
+_ORDERED = 0.95  # |rho| of what may be a function, but for rounding
+_WIDE = 50  # a range of values is this many times what rounding explains
+
+
+@dataclass(frozen=True)
+class FunctionalPair:
+    """Two columns that are functions of one another: y, the `second`, of x, the `first`."""
+
+    first: int
+    second: int
+    formula: str
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """`matrix` (m, m) of correlations, NaN where undefined; `order` (m,) puts like beside like.
+    `families` partition the columns, and `mean_r` is the mean |r| of the pairs in each; undefined
+    in one without two scorers that are not functions of one another."""
+
+    matrix: FloatArray
+    order: Sequence[int]
+    families: Sequence[Sequence[int]]
+    mean_r: Sequence[Estimate]
+    twins: Sequence[FunctionalPair]
+
+
+def redundancy(
+    scores: FloatArray,
+    clusters: Clusters,
+    ranked: bool = True,
+    level: float = LEVEL,
+) -> Redundancy:
+    """Correlations of all pairs of scorers, on the items that both scored, and their families.
+
+    Spearman's rho, or Pearson's r where they are not `ranked`. Families come from average linkage
+    of 1 - |r|, cut at 1 - FAMILY (Sokal and Michener 1958). Of functions of one another only the
+    first takes part, so that they do not count as agreement; the others join its family.
+    The intervals of `mean_r` are over clusters; ranks are those in the whole column.
+    """
+    x = np.stack(
+        [item_ranks(column) if ranked else standardized(column) for column in scores.T], axis=1
+    )
+    sample = ClusterCounts(_sums(x, random_groups(clusters)))
+    matrix = _correlations(sample.total)
+    found = twins(scores)
+    second = {twin.second for twin in found}
+    own = [i for i in range(scores.shape[1]) if i not in second]
+
+    groups, order = _families(matrix[np.ix_(own, own)], own)
+    left_out = _correlations(sample.total - sample.kinds)
+
+    def mean_r(group: Collection[int]) -> Estimate:
+        first, second = np.array([*combinations(sorted(group), 2)], dtype=np.int64).reshape(-1, 2).T
+        if not len(first):
+            return Estimate(None, reason=ONLY_FUNCTIONS)
+        value, others = (np.abs(r[..., first, second]).mean(axis=-1) for r in (matrix, left_out))
+        return jackknife_interval(float(value), others, sample.how_many, level, SHARE)
+
+    beside = {i: [t.second for t in found if t.first == i] for i in own}
+    return Redundancy(
+        matrix,
+        [j for i in order for j in (i, *beside[i])],
+        [sorted(j for i in group for j in (i, *beside[i])) for group in groups],
+        [mean_r(group) for group in groups],
+        found,
+    )
+
+
+def _sums(x: FloatArray, clusters: Clusters) -> FloatArray:
+    """For each pair of columns over the items that have both (clusters, 4, m, m): how many, the sum
+    and the sum of squares of the first, the sum of products."""
+    there, m = ~np.isnan(x), x.shape[1]
+    x = np.where(there, x, 0)
+    parts = ((there, there), (x, there), (x * x, there), (x, x))
+    products = np.concatenate([a[:, :, None] * b[:, None, :] for a, b in parts], axis=1)
+    return clusters.sums(*products.reshape(len(x), -1).T).reshape(clusters.n, 4, m, m)
+
+
+def _correlations(sums: FloatArray) -> FloatArray:
+    """Pearson's r of every pair (..., m, m) of sums (..., 4, m, m); NaN where one is constant, and
+    of fewer than LEAST items."""
+    n, sx, xx, xy = (sums[..., part, :, :] for part in (_COUNT, _SUM, _SQUARES, _PRODUCTS))
+    spread = n * xx - sx**2
+    spread = np.where((spread > _MOMENT_ROUNDING * n * xx) & (n >= LEAST), spread, 0)
+    sy, other = np.swapaxes(sx, -1, -2), np.swapaxes(spread, -1, -2)
+    return np.clip(ratio(n * xy - sx * sy, np.sqrt(spread * other)), -1, 1)
+
+
+def _families(r: FloatArray, names: Sequence[int]) -> tuple[list[frozenset[int]], list[int]]:
+    """The families of these columns, and an order in which like stands beside like."""
+    if len(names) < 2:
+        return [frozenset(names)] if names else [], list(names)
+    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+
+    apart = np.clip(1 - np.abs(np.nan_to_num(r)), 0, 1)
+    tree = linkage(apart[np.triu_indices(len(names), 1)], "average")
+    code = fcluster(tree, 1 - FAMILY + _MOMENT_ROUNDING, "distance")
+    order = [names[i] for i in leaves_list(tree)]
+    of = dict(zip(names, code.tolist(), strict=True))
+    return [
+        frozenset(i for i in order if of[i] == c) for c in dict.fromkeys(map(of.get, order))
+    ], order
+
+
+def twins(scores: FloatArray) -> list[FunctionalPair]:
+    """Columns that are functions of one another, as byte perplexity = 2^(bits per byte) is. Each
+    column is named once, beside the first that it is a function of.
+
+    Either a formula holds up to rounding for 5 distinct values or more: y or log y is linear in x
+    or in log x. Or the ranks agree for 30 distinct values or more, forwards or backwards, up to
+    rounding. How numbers are rounded is read off the decimals that a column uses.
+
+    >>> bits = np.array([1.302, 1.43, 0.911, 1.795, 0.346, 1.112])
+    >>> [found.formula for found in twins(np.stack([bits, (2**bits).round(3)], axis=1))]
+    ['log y is linear in x']
+    """
+    found: list[FunctionalPair] = []
+    for i, j in combinations(range(scores.shape[1]), 2):
+        if any(twin.second in (i, j) for twin in found):
+            continue
+        pair = scores[:, [i, j]]
+        x, y = pair[~np.isnan(pair).any(axis=1)].T
+        u, v = item_ranks(x), item_ranks(y)
+        if abs(u @ v) < _ORDERED * math.sqrt(float((u @ u) * (v @ v))):
+            continue
+        if formula := _formula(x, y):
+            found.append(FunctionalPair(i, j, formula))
+    return found
+
+
+def _formula(x: FloatArray, y: FloatArray) -> str:
+    values = [len(np.unique(v)) for v in (x, y)]
+    if min(values) < _FIT:
+        return ""
+    ux, uy = _unit(x), _unit(y)
+    fits = []
+    for log_y, log_x in product((False, True), repeat=2):
+        if (log_x and x.min() <= 0) or (log_y and y.min() <= 0):
+            continue
+        u, du = (np.log(x), ux / x) if log_x else (x, np.full(len(x), ux))
+        v, dv = (np.log(y), uy / y) if log_y else (y, np.full(len(y), uy))
+        b = np.polyfit(u, v, 1)[0]
+        slack = np.abs(b) * du + dv  # twice what rounding explains, since the fit is off as well
+        if np.ptp(v) <= _WIDE * slack.max():
+            continue
+        b, a = np.polyfit(u, v, 1, w=1 / slack)
+        off = float((np.abs(v - a - b * u) / slack).max())
+        if off <= 1:
+            left, right = "log y" if log_y else "y", "log x" if log_x else "x"
+            fits.append((off, f"{left} is linear in {right}"))
+    if fits:
+        return min(fits)[1]
+    if min(values) < _MONOTONE or 2 * min(values) < max(values):
+        return ""
+    for sign in (1, -1):
+        ordered = sign * y[np.lexsort((sign * y, x))]
+        if (np.maximum.accumulate(ordered) - ordered <= uy).all():
+            return "y rises with x, always" if sign > 0 else "y falls with x, always"
+    return ""
+
+
+def _unit(x: FloatArray) -> float:
+    """The unit of the last decimal in use; of unrounded numbers, what a float32 model leaves."""
+    for decimals in range(_DECIMALS):
+        if np.allclose(x, np.round(x, decimals), rtol=0, atol=_MOMENT_ROUNDING * 10**-decimals):
+            return float(10**-decimals)
+    return float(np.abs(x).max() * _UNROUNDED)

@@ -1,0 +1,493 @@
+"""The attacks of a stress test, read and checked, and the answers that they alter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from pydantic import Field
+
+from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.files import StrictModel, find_file, shipped_folder, shipped_names
+from judgebench.records import Answer, HumanLabel, content_hash
+from judgebench.rubric import Rubric, load_rubric
+from judgebench.stress_tests.claims import (
+    change_number,
+    change_unit,
+    dose_by_ten,
+    negate_contraindication,
+    swap,
+)
+from judgebench.stress_tests.item_sets import (
+    check_same_meaning,
+    check_violations,
+    notices,
+    only_accepted,
+    read_decisions,
+    read_set,
+    review_path,
+)
+from judgebench.stress_tests.recipes import (
+    Add,
+    AlteredAnswer,
+    Ask,
+    Edit,
+    Edited,
+    Nothing,
+    Recipe,
+    Rephrase,
+    Reword,
+    Rule,
+    Swap,
+    Write,
+    check_demand,
+    load_recipe,
+    load_words,
+    not_alterable,
+    span_diff,
+    word_names,
+)
+from judgebench.stress_tests.wording import (
+    add,
+    bullets,
+    demanded,
+    drop_redundant,
+    load_synonyms,
+    markdown,
+    reword,
+)
+
+Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
+SHIPPED_SETS = ("consensus-violations",)
+
+
+class AttackEntry(StrictModel):
+    """One attack of a stress test: a recipe or a set, by path or shipped name.
+
+    `must_worsen` stands in for the recipe's own demand, for rubrics of other names; `sample`
+    bounds its items, in place of the stress test's own.
+    """
+
+    attack: str
+    must_worsen: dict[str, str] = Field(default_factory=dict)
+    sample: int | None = Field(default=None, ge=1)
+
+
+class StressSettings(StrictModel):
+    """The settings under `stress:` of a bench.yaml.
+
+    Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
+    recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
+    `reviewed` counts only violations that people have accepted in the sheet beside a set.
+    `half_width` is how narrow a detection rate's interval should be.
+    """
+
+    attacks: tuple[str | AttackEntry, ...] = ()
+    sample: int | None = Field(default=None, ge=1)
+    reviewed: bool = False
+    half_width: float = Field(default=0.10, gt=0, lt=0.5)
+
+    @property
+    def entries(self) -> tuple[AttackEntry, ...]:
+        """Every attack as an entry, the shipped ones where none is named."""
+        names = self.attacks or shipped_attacks()
+        return tuple(AttackEntry(attack=x) if isinstance(x, str) else x for x in names)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A recipe or a set that was read. `items` are a set's; a recipe has made none yet."""
+
+    name: str
+    version: str
+    hash: str
+    about: str
+    bias: str
+    kind: Kind
+    sample: int | None
+    recipe: Recipe | None = None
+    edit: Edit | None = None  # of a recipe by rule
+    items: tuple[AlteredAnswer, ...] = ()
+    notices: tuple[str, ...] = ()
+    undecided: int = 0  # items of a set that nobody accepted, where only accepted ones count
+
+    def describe(self, made: int) -> dict[str, Any]:
+        """The manifest's description of an attack that made so many items."""
+        return {
+            "name": self.name, "version": self.version, "hash": self.hash, "about": self.about,
+            "bias": self.bias, "kind": self.kind, "made": made,
+        }  # fmt: skip
+
+
+def shipped_attacks() -> tuple[str, ...]:
+    """The shipped sets and the shipped recipes that need no model, by name."""
+    folder = shipped_folder("adversarial")
+    recipes = [load_recipe(path) for path in sorted(folder.glob("*.yaml"))]
+    by_rule = [r.name for r in recipes if not isinstance(r.edit, Write | Rephrase)]
+    return (*SHIPPED_SETS, *by_rule)
+
+
+def read_attacks(
+    settings: StressSettings, rubric: Rubric, judged: Rubric, relative_to: Path | None = None
+) -> tuple[tuple[Attack, ...], tuple[str, ...]]:
+    """Every attack of a stress test, checked against the rubric and the metrics that are judged;
+    and the names of those left out.
+
+    Raises SetupError with every problem of every attack: no such file, an unknown metric or
+    label, a recipe that needs a model, an attack on metrics that nobody judges. Where the user
+    names no attack, the shipped ones that do not fit the rubric are left out.
+    """
+    attacks: list[Attack] = []
+    left_out: list[str] = []
+    problems: list[Problem] = []
+    for entry in settings.entries:
+        is_set = entry.attack.endswith(".jsonl") or entry.attack in SHIPPED_SETS
+        read, ending = (_of_set, ".jsonl") if is_set else (_of_recipe, ".yaml")
+        try:
+            path = find_file("adversarial", entry.attack, ending, relative_to)
+            attacks += read(entry, path, rubric, judged, settings.reviewed)
+        except SetupError as error:
+            # Of those that nobody named only a set is missed, where sheets beside sets count.
+            missed = settings.reviewed and entry.attack in SHIPPED_SETS
+            left_out.append(entry.attack)
+            problems += error.problems if settings.attacks or missed else []
+    problems += [
+        Problem("two attacks have this name", field="stress.attacks", found=name)
+        for name, count in Counter(attack.name for attack in attacks).items()
+        if count > 1
+    ]
+    raise_any(problems)
+    return tuple(attacks), tuple(left_out)
+
+
+def _of_recipe(
+    entry: AttackEntry, path: Path, rubric: Rubric, judged: Rubric, reviewed: bool
+) -> list[Attack]:
+    """The one attack of a recipe."""
+    recipe = load_recipe(path)
+    make = f"`judgebench stress attacks make {entry.attack}"
+    if isinstance(recipe.edit, Write | Rephrase):
+        message = (
+            f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "
+            "that set here"
+        )
+        raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
+    if recipe.must_worsen and reviewed:
+        message = (
+            "makes its violations anew, so nobody has accepted them: make a set of them, with "
+            f"{make}`, review that, and name it here"
+        )
+        raise SetupError(Problem(message, str(path), field="stress.reviewed"))
+    problems: list[Problem] = []
+    edit = None
+    try:
+        if recipe.must_worsen:
+            wanted = entry.must_worsen or recipe.must_worsen
+            demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
+            recipe = recipe.model_copy(update={"must_worsen": demand})
+    except SetupError as error:
+        problems += error.problems
+    try:
+        edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+    except SetupError as error:
+        problems += [replace(p, file=p.file or str(path)) for p in error.problems]
+    raise_any(problems)
+    return [
+        Attack(
+            recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
+            _kind(recipe), entry.sample, recipe, edit,
+        )
+    ]  # fmt: skip
+
+
+def _of_set(
+    entry: AttackEntry, path: Path, rubric: Rubric, judged: Rubric, reviewed: bool
+) -> list[Attack]:
+    """An attack for each recipe that the lines of a set name."""
+    items = read_set(path, rubric, entry.must_worsen)
+    decisions = read_decisions(review_path(path)) if reviewed else None
+    about_set = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
+    by_recipe: dict[str, list[AlteredAnswer]] = {}
+    for item in items:
+        demand = item.must_worsen and _judged(item.must_worsen, judged, path)
+        by_recipe.setdefault(item.recipe, []).append(replace(item, must_worsen=demand))
+    attacks = []
+    for name, group in by_recipe.items():
+        kinds = {_kind(item) for item in group}
+        if len(kinds) > 1:
+            message = f"holds items of the recipe {name} of several kinds: give each a recipe"
+            raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
+        kept = group if decisions is None else only_accepted(group, decisions)
+        hashed = content_hash([item.answer.content_hash for item in kept])
+        attack = Attack(
+            name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
+            entry.sample, items=tuple(kept),
+            notices=about_set, undecided=len(group) - len(kept),
+        )  # fmt: skip
+        attacks.append(attack)
+    return attacks
+
+
+def _judged(demand: Mapping[str, str], judged: Rubric, path: Path) -> dict[str, str]:
+    """The part of a demand that the benchmark's metrics can show."""
+    kept = {metric: label for metric, label in demand.items() if judged.find(metric)}
+    if not kept:
+        raise SetupError(
+            Problem(
+                "must worsen metrics that this benchmark does not judge", str(path),
+                field="must_worsen", found=", ".join(demand),
+                allowed=", ".join(m.id for m in judged.metrics),
+            )
+        )  # fmt: skip
+    return kept
+
+
+def _kind(attack: Recipe | AlteredAnswer) -> Kind:
+    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask):
+        return "asked otherwise"
+    if attack.must_worsen:
+        return "violations"
+    return "planted" if attack.demand else "invariance"
+
+
+# --- from a recipe to the rule that carries it out -----------------------------------------------
+
+_RULES = {
+    "dose-by-ten": dose_by_ten,
+    "number": change_number,
+    "unit": change_unit,
+    "negate-contraindication": negate_contraindication,
+    "bullets": bullets,
+    "markdown": markdown,
+    "drop-redundant": drop_redundant,
+}
+
+
+def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> Edit:
+    """The edit that a recipe names; paths of word lists are seen from `relative_to`.
+
+    Raises SetupError where a word list cannot be read, and for a recipe that only a model, or
+    another way of asking, can carry out.
+    """
+    match recipe.edit:
+        case Add():
+            demand = demanded(recipe.demand, rubric) if recipe.demand else {}
+            return add(recipe.edit, demand, rubric)
+        case Swap():
+            return swap(load_words(recipe.edit.words, relative_to), recipe.edit.to)
+        case Reword():
+            return reword(load_synonyms(recipe.edit.words, relative_to))
+        case Rule():
+            return _RULES[recipe.edit.kind]
+        case _:
+            message = f"needs more than a rule: it is of the kind {recipe.edit.kind}"
+            raise SetupError(Problem(message, field="edit", found=recipe.name))
+
+
+# --- which answers are altered, and what became of every attempt ----------------------------------
+
+
+@dataclass(frozen=True)
+class GeneratedItems:
+    """The products of one attack: items that count, items that failed a check, and the parents in
+    which the rule found nothing to change, with the reason."""
+
+    attack: Attack
+    items: tuple[AlteredAnswer, ...] = ()
+    rejected: tuple[AlteredAnswer, ...] = ()
+    nothing: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """The manifest's description of it."""
+        failed = Counter(check for item in self.rejected for check in item.failed_checks)
+        return {
+            **self.attack.describe(len(self.items)), "nothing_to_change": len(self.nothing),
+            "rejected": dict(failed), "n_rejected": len(self.rejected),
+            "undecided": self.attack.undecided,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole stress test before any judge is asked. `asks` are attacks that leave answers alone
+    and ask the judge about `parents` in another way."""
+
+    made: tuple[GeneratedItems, ...]
+    parents: tuple[Answer, ...]  # every unaltered answer that is judged
+    asks: tuple[tuple[Attack, tuple[Answer, ...]], ...]
+
+    @property
+    def items(self) -> list[AlteredAnswer]:
+        """The items of every attack that passed their checks."""
+        return [item for made in self.made for item in made.items]
+
+    @property
+    def rejected(self) -> list[AlteredAnswer]:
+        """The items of every attack that failed a check."""
+        return [item for made in self.made for item in made.rejected]
+
+    def describe(self, more: Sequence[str] = ()) -> dict[str, Any]:
+        """The manifest's description of it, with `more` notices."""
+        of_sets = (notice for made in self.made for notice in made.attack.notices)
+        recipes = [made.describe() for made in self.made]
+        recipes += [attack.describe(len(answers)) for attack, answers in self.asks]
+        return {"recipes": recipes, "notices": list(dict.fromkeys((*more, *of_sets)))}
+
+
+def make_plan(
+    attacks: Sequence[Attack],
+    answers: Sequence[Answer],
+    labels: Sequence[HumanLabel],
+    rubric: Rubric,
+    *,
+    seed: int = 0,
+    sample: int | None = None,
+) -> Plan:
+    """Alter answers by every attack; the same seed gives the same items in any order of attacks.
+
+    Parents are `answers` and the sound answers of the sets; without labels, those that are used.
+    An answer whose human label already reaches what an attack demands is no sound parent for it.
+    `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
+    Raises SetupError where there is no answer to alter, or nothing to change in any.
+    """
+    made = [_take(a, seed) for a in attacks if a.recipe is None]
+    sound = [*answers, *(item.parent for m in made for item in m.items)]
+    parents = list({answer.item_id: answer for answer in sound}.values())
+    if not parents:
+        message = "there is no answer to alter: name data, or a set of altered answers"
+        raise SetupError(Problem(message, field="stress.attacks"))
+    drawn = _shuffled(parents, seed)
+    alter = partial(_alter, rubric=rubric, seed=seed, worst=_worst_labels(labels, rubric))
+    by_rule = [(a, a.recipe, a.sample or sample) for a in attacks if a.recipe and a.edit]
+    made += [alter(a, drawn, limit) for a, recipe, limit in by_rule if recipe.alters == "sound"]
+    violations = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
+    made += [
+        alter(a, violations, limit) for a, recipe, limit in by_rule if recipe.alters == "violations"
+    ]
+    asks = tuple(
+        (a, tuple(drawn[: a.sample or sample])) for a in attacks if a.kind == "asked otherwise"
+    )
+    if not labels:  # no other answer says anything than those that something is compared with
+        used = {item.parent.item_id for m in made for item in m.items}
+        used |= {answer.item_id for _, asked in asks for answer in asked}
+        parents = [parent for parent in parents if parent.item_id in used]
+    if not parents:
+        reasons = {reason for m in made for reason in m.nothing.values()}
+        message = "no attack found anything to change: " + "; ".join(sorted(reasons)[:5])
+        raise SetupError(Problem(message, field="stress.attacks"))
+    return Plan(tuple(made), tuple(parents), asks)
+
+
+def _worst_labels(labels: Iterable[HumanLabel], rubric: Rubric) -> dict[tuple[str, str], int]:
+    """The index of the most severe human label of each answer on each metric."""
+    worst: dict[tuple[str, str], int] = {}
+    for label in labels:
+        metric = rubric.find(label.metric)
+        if metric is not None and label.label is not None:
+            place = label.item_id, metric.id
+            worst[place] = max(metric.index(label.label), worst.get(place, -1))
+    return worst
+
+
+def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
+    """The same order for the same seed, whatever order the answers come in."""
+    return sorted(answers, key=lambda answer: content_hash([seed, answer.item_id]))
+
+
+def _take(attack: Attack, seed: int) -> GeneratedItems:
+    """A set's items after their checks; a sample is drawn from each error area in turn."""
+    kept, rejected = checked(attack.items)
+    if attack.sample is not None and attack.sample < len(kept):
+        by_area: dict[str, list[AlteredAnswer]] = {}
+        for item in sorted(kept, key=lambda item: content_hash([seed, item.item_id])):
+            by_area.setdefault(item.area, []).append(item)
+        turns = zip_longest(*by_area.values())
+        drawn = [item for turn in turns for item in turn if item is not None][: attack.sample]
+        kept = sorted(drawn, key=lambda item: item.item_id)
+    return GeneratedItems(attack, tuple(kept), tuple(rejected))
+
+
+def _alter(
+    attack: Attack,
+    pool: Sequence[Answer],
+    limit: int | None,
+    rubric: Rubric,
+    seed: int,
+    worst: Mapping[tuple[str, str], int],
+) -> GeneratedItems:
+    """Edit answers of the pool in their order until there are `limit`.
+
+    An answer to which a human gave a label that the attack demands, or a `worst` one, is passed by.
+    """
+    recipe, edit = attack.recipe, attack.edit
+    assert recipe is not None
+    assert edit is not None
+    demanded_of = ((rubric.find(name), label) for name, label in recipe.must_worsen.items())
+    least = {metric.id: metric.index(label) for metric, label in demanded_of if metric}
+    items: list[AlteredAnswer] = []
+    nothing: dict[str, str] = {}
+    for parent in pool:
+        if len(items) == limit:
+            break
+        if any(worst.get((parent.item_id, name), -1) >= index for name, index in least.items()):
+            continue
+        chance = Random(content_hash([seed, recipe.content_hash, parent.item_id]))
+        why_not = not_alterable(parent)
+        edited = Nothing(why_not) if why_not else edit(parent, chance)
+        if isinstance(edited, Nothing):
+            nothing[parent.item_id] = edited.reason
+        else:
+            items.append(altered_answer(recipe, parent, edited, rubric, seed))
+    kept, rejected = checked(items)
+    return GeneratedItems(attack, tuple(kept), tuple(rejected), nothing)
+
+
+def altered_answer(
+    recipe: Recipe, parent: Answer, edited: Edited, rubric: Rubric, seed: int
+) -> AlteredAnswer:
+    """An edited text with all that its recipe says of it."""
+    return AlteredAnswer(
+        f"{parent.item_id}~{recipe.name}", parent, edited.text,
+        recipe=recipe.name, recipe_version=recipe.version, recipe_hash=recipe.content_hash,
+        seed=seed, must_worsen=recipe.must_worsen,
+        demand=demanded(recipe.demand, rubric) if recipe.demand else {},
+        area=recipe.area or "", false_claim=edited.false_claim, true_claim=edited.true_claim,
+        changes=span_diff(parent.text, edited.text),
+    )  # fmt: skip
+
+
+def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:
+    """Those that passed every check of validity, and those that failed one."""
+    every = [
+        *check_violations([item for item in items if item.must_worsen]),
+        *check_same_meaning((item for item in items if not item.must_worsen), word_names()),
+    ]
+    failed = [item for item in every if item.failed_checks]
+    return [item for item in every if not item.failed_checks], failed
+
+
+def set_in_words(path: Path, rubric: str) -> str:
+    """Check a set of altered answers and say how many it holds. Raises SetupError with what fails
+    a check."""
+    kept, rejected = checked(read_set(path, load_rubric(rubric)))
+    raise_any(
+        [
+            Problem(reason, str(path), None, item.item_id, check)
+            for item in rejected
+            for check, reason in item.failed_checks.items()
+        ]
+    )
+    return f"a set of {len(kept)} altered answers that pass every check"
+
+
+def listed() -> list[tuple[str, str]]:
+    """The name of each shipped attack and what it is."""
+    recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
+    sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]
+    return [*sets, *((recipe.name, recipe.about) for recipe in recipes)]

@@ -1,0 +1,702 @@
+"""Sentences, facts and claims of a text, found by rule: no model, and no understanding.
+
+Everything here is lexical. It can be wrong about meaning, so what rests on it is called a check and
+recorded with its reason.
+
+Word lists: terms, what may be put in their place, and the fact that each swap breaks.
+
+What differs between two lists of words, in a time in proportion to their length.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import Field, StringConstraints, model_validator
+
+from judgebench.errors import Problem, raise_any
+from judgebench.files import (
+    StrictModel,
+    find_file,
+    load_model,
+    load_with_lines,
+    node_below,
+    validate,
+)
+from judgebench.records import Answer, content_hash
+from judgebench.rubric import Rubric, normalise
+from judgebench.text import Sentence, sentences
+
+Words = Sequence[str]
+Span = tuple[int, int, int, int]  # a[i1:i2] became b[j1:j2]
+# Pairs of words that difflib compares: its time grows with the cube of the length, a second here.
+_WHOLE = 250_000
+_PART = 10_000  # of the parts of longer texts
+_RUN = 4  # words in a row
+
+
+def differing(a: Words, b: Words) -> list[Span]:
+    """The spans that differ, in order. Long parts that have little in common are one span.
+
+    >>> differing("one two three four".split(), "one 2 three four".split())
+    [(1, 2, 1, 2)]
+    """
+    if len(a) * len(b) <= _WHOLE:
+        return _compared(a, b, 0, 0)
+    start, after = _ends(a, b)
+    a, b = a[start : len(a) - after], b[start : len(b) - after]
+    if len(a) * len(b) <= _WHOLE:
+        return _compared(a, b, start, start)
+    spans: list[Span] = []
+    i = j = 0
+    for i_end, j_end in [*_common(a, b), (len(a), len(b))]:
+        if i_end >= i and j_end >= j:
+            before, after = _ends(a[i:i_end], b[j:j_end])
+            i1, i2, j1, j2 = i + before, i_end - after, j + before, j_end - after
+            if (i2 - i1) * (j2 - j1) > _PART:
+                spans.append((start + i1, start + i2, start + j1, start + j2))
+            else:
+                spans += _compared(a[i1:i2], b[j1:j2], start + i1, start + j1)
+            i, j = i_end, j_end
+    return spans
+
+
+def _compared(a: Words, b: Words, i: int, j: int) -> list[Span]:
+    """The spans that difflib finds to differ, seen from the places `i` and `j`."""
+    found = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return [(i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in found if tag != "equal"]
+
+
+def _ends(a: Words, b: Words) -> tuple[int, int]:
+    """The number of equal words at the beginning and at the end. The longer end is taken first:
+    of an `I` that is put before `I think`, the first is new."""
+    n = min(len(a), len(b))
+    before = next((i for i in range(n) if a[i] != b[i]), n)
+    after = next((i for i in range(n) if a[-1 - i] != b[-1 - i]), n)
+    return (before, min(after, n - before)) if before >= after else (min(before, n - after), after)
+
+
+def _common(a: Words, b: Words) -> list[tuple[int, int]]:
+    """The places where the same runs of words begin in both: the most that are in order.
+
+    A run counts where both have it equally often; the first is then the first, and so on.
+    """
+    runs = [list(zip(*(words[i:] for i in range(_RUN)), strict=False)) for words in (a, b)]
+    often = [Counter(found) for found in runs]
+    numbered: list[dict[tuple[tuple[str, ...], int], int]] = [{}, {}]
+    for found, places in zip(runs, numbered, strict=True):
+        seen: Counter[tuple[str, ...]] = Counter()
+        for place, run in enumerate(found):
+            if often[0][run] == often[1][run]:
+                seen[run] += 1
+                places[run, seen[run]] = place
+    pairs = [(place, numbered[1][key]) for key, place in numbered[0].items()]
+    # The longest rising part, by the smallest last place of each length (Fredman 1975).
+    ends: list[int] = []
+    lasts: list[int] = []
+    before: list[int] = []
+    for n, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        before.append(lasts[length - 1] if length else -1)
+        ends[length : length + 1] = [j]
+        lasts[length : length + 1] = [n]
+    kept = []
+    n = lasts[-1] if lasts else -1
+    while n >= 0:
+        kept.append(pairs[n])
+        n = before[n]
+    return kept[::-1]
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Forms = Annotated[tuple[Text, ...], Field(min_length=1)]
+Term = Text | Forms
+_FOLDER = "adversarial/words"
+_OF_NAMES = ("pathogens", "drugs", "tests")
+
+
+class Fact(StrictModel):
+    """A true claim that no longer stands once its term is swapped.
+
+    `about`: what the question or the answer must mention, any of them; empty = no condition.
+    `says` is the sound term and `instead` maps a kind of replacement to alternatives: each the
+    name of one of the list's `forms`, its forms themselves, or its only form, which then stands
+    for every form of `says` (a drug for another drug and its abbreviation). `unless`: words
+    beside which the swapped text would contradict itself. `fact` is the claim in one sentence,
+    `source` the title and organisation of a public page.
+    """
+
+    about: tuple[Text, ...] = ()
+    says: Term
+    instead: Annotated[
+        Mapping[Text, Annotated[tuple[Term, ...], Field(min_length=1)]], Field(min_length=1)
+    ]
+    unless: tuple[Text, ...] = ()
+    fact: Annotated[str, StringConstraints(pattern=r"^\S.*\.$")]
+    source: Text
+
+
+class WordList(StrictModel):
+    """The facts of one kind. `forms` names terms that have several forms, such as `viruses`.
+
+    `speaks_of`: words of which a sentence that makes such a claim, or the question, holds one;
+    empty = any sentence may. So `older women need calcium` is no claim about who is at risk.
+    """
+
+    name: Text
+    version: Text
+    about: Text
+    notice: Text
+    forms: Mapping[Text, Forms] = Field(default_factory=dict)
+    speaks_of: tuple[Text, ...] = ()
+    facts: tuple[Fact, ...] = Field(min_length=1)
+
+    def forms_of(self, term: Term) -> tuple[str, ...]:
+        """The forms of a term, as they stand in texts."""
+        return self.forms.get(term, (term,)) if isinstance(term, str) else term
+
+    def alternatives(self, fact: Fact, to: str = "") -> list[tuple[str, ...]]:
+        """The terms for the place of the fact's term, of one kind or, for '', of any: one
+        form for each of the term's."""
+        n = len(self.forms_of(fact.says))
+        return [
+            forms * n if len(forms) == 1 else forms
+            for kind, terms in fact.instead.items()
+            for forms in map(self.forms_of, terms)
+            if to in ("", kind)
+        ]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of replacement that the list offers, sorted."""
+        return tuple(sorted({kind for fact in self.facts for kind in fact.instead}))
+
+
+def load_words(name: str | Path, relative_to: Path | None = None) -> WordList:
+    """The word list of that path or shipped name. Raises SetupError with every problem in it."""
+    path = find_file(_FOLDER, str(name), ".yaml", relative_to)
+    value, node = load_with_lines(path)
+    words = validate(value, WordList, str(path), node)
+    raise_any(list(_problems(words, str(path), node)))
+    return words
+
+
+def words_in_words(path: Path, rubric: str) -> str:
+    """Read a word list and say what it holds. Raises SetupError."""
+    words = load_words(path)
+    return f"the word list {words.name}, version {words.version}, {len(words.facts)} facts"
+
+
+def _problems(words: WordList, file: str, node: yaml.Node | None) -> Iterator[Problem]:
+    """The contradictions between parts of a list that are each right alone."""
+    for i, fact in enumerate(words.facts):
+        says = words.forms_of(fact.says)
+        if not any(mentions(fact.fact, form) for form in says):
+            line = _line(node, i, "fact")
+            yield Problem("must hold the term", file, line, f"facts.{i}.fact", fact.fact, says[0])
+        for kind, terms in fact.instead.items():
+            for forms in map(words.forms_of, terms):
+                line, where = _line(node, i, "instead", kind), f"facts.{i}.instead.{kind}"
+                found = ", ".join(forms)
+                if len(forms) not in (1, len(says)):
+                    message, allowed = "must have one form, or as many as `says`", ", ".join(says)
+                    yield Problem(message, file, line, where, found, allowed)
+                if {form.lower() for form in forms} & {form.lower() for form in says}:
+                    yield Problem("is what the fact says already", file, line, where, found)
+
+
+def _line(node: yaml.Node | None, fact: int, *loc: str) -> int | None:
+    below = node_below(node, "facts", fact, *loc)
+    return below.start_mark.line + 1 if below else None
+
+
+@cache
+def word_names() -> frozenset[str]:
+    """Every pathogen, drug and test of the shipped word lists, in all its forms: the names that
+    an edit which keeps the meaning must keep."""
+    return frozenset(
+        form
+        for words in map(load_words, _OF_NAMES)
+        for fact in words.facts
+        for forms in (words.forms_of(fact.says), *words.alternatives(fact))
+        for form in forms
+    )
+
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
+NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)")
+UNITS = (
+    "mg", "mcg", "µg", "g", "kg", "ml", "l", "litre", "litres", "liter", "liters", "iu", "units",
+    "unit", "mmol", "mmhg", "mm", "cm", "m", "km", "second", "seconds", "minute", "minutes",
+    "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years", "percent",
+    "%", "°c", "°f", "degrees", "tablet", "tablets", "dose", "doses", "drops", "cups", "glasses",
+)  # fmt: skip
+_ANY_UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
+NUMBER_AND_UNIT = re.compile(rf"({NUMBER.pattern})(?:[\s-]*({_ANY_UNIT})(?!\w))?", re.IGNORECASE)
+_LONGEST_CLAIM = 4000  # characters
+NEAR = 200  # characters on each side of a place that bear on what is said there
+MOST_TRIED = 100  # places of one text that an edit chooses from
+NEGATIONS = frozenset(
+    ("not", "no", "never", "none", "nor", "neither", "without", "cannot", "nobody", "nothing",
+     "nowhere", "hardly", "unless")
+)  # fmt: skip
+_GRAMMAR = (
+    "a an the of to in on at by for from with and or but as is are was were be been being it its "
+    "this that these those they them their he she his her you your we our i my me do does did has "
+    "have had can could may might will would shall should must so than then there here which who "
+    "whom whose what when where why how also very more most much many some any all each such into "
+    "about over under between through during after before if because while both other only just "
+    "too up out off own same s t"
+)
+_FUNCTION_WORDS = frozenset(_GRAMMAR.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded as labels are."""
+    return list(_WORD.findall(normalise(text)))
+
+
+@lru_cache(maxsize=4096)  # the search for near-duplicates asks for the same texts again and again
+def content_words(text: str) -> frozenset[str]:
+    """Roughly stemmed words without those that carry grammar only; negations are kept apart."""
+    told = (w for w in words(text) if w not in _FUNCTION_WORDS and w not in NEGATIONS)
+    return frozenset(_stem(w) for w in told)
+
+
+def _stem(word: str) -> str:
+    """`viruses` and `virus` alike: the common English endings cut from words of some length."""
+    for ending, least in (("ies", 5), ("ing", 6), ("es", 5), ("ed", 5), ("s", 4)):
+        if word.endswith(ending) and len(word) >= least and not word.endswith(("ss", "us", "is")):
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    return word[:-1] if word.endswith("e") and len(word) >= 5 else word
+
+
+def negations(text: str) -> int:
+    """The number of words that deny something."""
+    return sum(w in NEGATIONS or w.endswith(("n't", "n’t")) for w in words(text))
+
+
+def mentions(text: str, term: str) -> bool:
+    """Return whether a term stands in a text as whole words, whatever the case."""
+    if text.isascii() and term.isascii() and term.lower() not in text.lower():
+        return False  # known far sooner
+    return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def facts(text: str, names: Collection[str] = ()) -> Counter[str]:
+    """Counts of all that an edit which keeps the meaning must keep: numbers with their units,
+    negations, and every one of `names` (drugs, pathogens, tests) that is mentioned."""
+    counted = Counter(
+        f"{match[1]} {(match[2] or '').lower()}".strip() for match in NUMBER_AND_UNIT.finditer(text)
+    )
+    if denied := negations(text):
+        counted["(negations)"] = denied
+    for name in (name for name in names if mentions(text, name)):
+        found = re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+        counted[name.lower()] = len(found)
+    return counted
+
+
+def asserts(text: str, claim: str, beyond: str = "", share: float = 0.8) -> bool:
+    """Return whether a sentence of `text` says what `claim` says, as far as words can tell.
+
+    It must hold `share` of the claim's content words, deny as often (odd or even) as the claim
+    does, and hold every content word of the claim that the claim `beyond` lacks: two claims that
+    differ in one word are so kept apart.
+    """
+    wanted = content_words(claim)
+    if not wanted:
+        return False
+    telling = wanted - content_words(beyond) if beyond else frozenset()
+    for sentence in sentences(text):
+        held = content_words(sentence.text)
+        says = telling <= held and len(wanted & held) >= share * len(wanted)
+        if says and negations(sentence.text) % 2 == negations(claim) % 2:
+            return True
+    return normalise(claim) in normalise(text)
+
+
+def statements(text: str) -> list[Sentence]:
+    """The sentences that can say something, in order: what is longer is no sentence."""
+    return [sentence for sentence in sentences(text) if len(sentence.text) <= _LONGEST_CLAIM]
+
+
+_LETTER_SAID_WITH_A_VOWEL = frozenset("AEFHILMNORSX")
+_SAID_WITH_A_CONSONANT = re.compile(r"(?:eu|one\b|u[bcfhjkqrst][aeiou]|uni)", re.IGNORECASE)
+_NUMBER_SAID_WITH_A_VOWEL = re.compile(r"8|1[18](?![\d])")
+_ARTICLE = re.compile(r"(?<![\w'’-])(?:(a)n?)(?=\s+$)", re.IGNORECASE)
+
+
+def article(word: str) -> str:
+    """`a` or `an`, as the word is spoken: an x-ray, a urine test, an MRI, an 8-day course."""
+    first = re.split(r"[\s-]", word, maxsplit=1)[0]
+    if first[:1].isdigit():
+        return "an" if _NUMBER_SAID_WITH_A_VOWEL.match(first) else "a"
+    if len(first) == 1 or (first.isupper() and len(first) < 5 and first != "AIDS"):
+        return "an" if first[0].upper() in _LETTER_SAID_WITH_A_VOWEL else "a"
+    vowel = first[0].lower() in "aeiou" and not _SAID_WITH_A_CONSONANT.match(first)
+    return "an" if vowel else "a"
+
+
+def put(text: str, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str:
+    """The text with each span of `places` (in order, apart from each other) replaced by the text
+    of `new` at the same index, and an article `a` or `an` right before it made to fit."""
+    parts, end = [], 0
+    for (start, stop), word in zip(places, new, strict=True):
+        before = text[end:start]
+        if article(word) != article(text[start:stop]):
+            before = _ARTICLE.sub(rf"\1{article(word)[1:]}", before)
+        parts += [before, word]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+# Bounds keep the time in proportion to the text: 64 characters before the @ of an address and 63 in
+# a part of a host's name are the most that there can be.
+_REFERENCE = re.compile(
+    r"(?:https?://|www\.)\S+|\S{1,64}@\S+|\b[\w-]{1,63}\.(?:gov|org|com|edu|int|net)\b\S*"
+    r"|\[[^\]\n]{0,300}\]|\((?=[^()\n]*\))[^()\n]*(?:et al|doi|ISBN)[^()\n]*\)"
+)
+_CAPITALISED = r"[A-Z](?=\w*[a-z])\w*+"
+_NAME = re.compile(
+    rf"\b{_CAPITALISED}(?:[ ](?:of|for|and|the|on|in|&|{_CAPITALISED}))*[ ]{_CAPITALISED}"
+)
+
+
+def references(text: str) -> list[tuple[int, int]]:
+    """Spans of links, mail addresses and citations."""
+    return [match.span() for match in _REFERENCE.finditer(text)]
+
+
+def names(text: str) -> list[tuple[int, int]]:
+    """Spans of capitalised words in a row, small words between them: names and titles."""
+    return [match.span() for match in _NAME.finditer(text)]
+
+
+def marks(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """For each character of a text 1 where it is in any of the spans, else 0."""
+    marked = bytearray(len(text))
+    for start, end in spans:
+        marked[start:end] = b"\1" * (end - start)
+    return marked
+
+
+AnyText = Annotated[str, StringConstraints(min_length=1)]
+RecipeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
+Area = Literal["pathogen identification", "treatment", "diagnostic method", "risk factors"]
+
+
+class Add(StrictModel):
+    """Text set before or after the answer; one of `texts` is drawn.
+
+    A text may hold `{json}`, `{brackets}`, `{score}` and `{labels}`: the whole verdict that the
+    recipe's `demand` asks for, in each reply format.
+    """
+
+    kind: Literal["add"]
+    where: Literal["before", "after"]
+    texts: tuple[AnyText, ...] = Field(min_length=1)
+
+
+class Swap(StrictModel):
+    """A term of a word list made another one that breaks the list's fact.
+
+    `to` names a kind of replacement that the list offers, such as `inside` the drug's class.
+    """
+
+    kind: Literal["swap"]
+    words: str
+    to: str = ""
+
+
+class Rule(StrictModel):
+    """An edit that needs nothing but its name."""
+
+    kind: Literal[
+        "dose-by-ten", "number", "unit", "negate-contraindication",
+        "bullets", "markdown", "drop-redundant",
+    ]  # fmt: skip
+
+
+class Reword(StrictModel):
+    """Neutral synonyms of a word list put for each other."""
+
+    kind: Literal["reword"]
+    words: str
+
+
+class _ByModel(StrictModel):
+    """The decoding of a model that writes: greedy, it would write the same again and again."""
+
+    instructions: AnyText
+    temperature: float = Field(default=0.9, ge=0, le=2)
+    top_p: float = Field(default=0.85, gt=0, le=1)
+
+
+class Write(_ByModel):
+    """A model writes a false answer. `areas` says what to get wrong in each error area."""
+
+    kind: Literal["write"]
+    areas: Mapping[Area, AnyText] = Field(min_length=1)
+
+
+class Rephrase(_ByModel):
+    """A model writes the answer anew, `times` over, without changing what it says."""
+
+    kind: Literal["rephrase"]
+    times: int = Field(default=6, ge=1, le=20)
+
+
+class Ask(StrictModel):
+    """The answer stays as it is, and the judge is asked in another way.
+
+    `repeat` asks the same again `times` more; `per_metric` asks for one metric a call.
+    """
+
+    kind: Literal["metric-order", "label-order", "repeat", "per-metric"]
+    times: int = Field(default=1, ge=1, le=20)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+
+
+EditSpec = Annotated[
+    Add | Swap | Rule | Reword | Write | Rephrase | Ask, Field(discriminator="kind")
+]
+
+
+class Recipe(StrictModel):
+    """One attack. Give either `must_worsen` (metric -> at least this label) or
+    `must_not_change: true`.
+
+    `bias` is the name of the bias in Ye et al., "Justice or Prejudice?" (CALM), where the probe is
+    the same. `on` says what is altered: sound answers, or the violations that other attacks of
+    the same run made. `demand`: the labels that a planted text asks for. `area` is the error area
+    of what becomes false.
+    """
+
+    name: RecipeName
+    version: AnyText
+    about: AnyText
+    bias: str = ""
+    must_worsen: Mapping[str, str] = Field(default_factory=dict)
+    must_not_change: bool = False
+    alters: Literal["sound", "violations"] = "sound"
+    demand: Literal["least_severe", "most_severe"] | None = None
+    area: Area | None = None
+    edit: EditSpec
+
+    @model_validator(mode="after")
+    def _one_expectation(self) -> Recipe:
+        if bool(self.must_worsen) == self.must_not_change:
+            raise ValueError("give either must_worsen (metric: label) or must_not_change: true")
+        if self.demand and not self.must_not_change:
+            raise ValueError("a demand is planted in an answer whose verdict must_not_change")
+        if isinstance(self.edit, Ask | Rephrase) and self.must_worsen:
+            raise ValueError(f"an edit of the kind {self.edit.kind} must not change the verdict")
+        return self
+
+    @property
+    def content_hash(self) -> str:
+        """Changes with anything that could change an altered answer or what it must do."""
+        return content_hash(self.model_dump(mode="json", exclude={"about"}))
+
+
+def load_recipe(name: str | Path, relative_to: Path | None = None) -> Recipe:
+    """The recipe of that path or shipped name. Raises SetupError with every problem in it."""
+    return load_model(find_file("adversarial", str(name), ".yaml", relative_to), Recipe)
+
+
+def recipe_in_words(path: Path, rubric: str) -> str:
+    """Read a recipe and say what it edits. Raises SetupError."""
+    recipe = load_recipe(path)
+    kind = recipe.edit.kind
+    return f"the recipe {recipe.name}, version {recipe.version}, an edit of the kind {kind}"
+
+
+def check_demand(
+    must_worsen: Mapping[str, str], rubric: Rubric, file: str = "", line: int | None = None
+) -> Mapping[str, str]:
+    """`must_worsen` with ids and exact labels of the rubric.
+
+    Raises SetupError for every unknown metric or label, for a metric without a severe label
+    (nothing is worse there), and for the least severe label, which every verdict reaches.
+    """
+    found, problems = {}, []
+    for name, text in must_worsen.items():
+        where = f"must_worsen.{name}"
+        metric = rubric.find(name)
+        if metric is None:
+            allowed = ", ".join(m.id for m in rubric.metrics)
+            message = f"is no metric of the rubric {rubric.name}"
+            problems.append(Problem(message, file, line, where, name, allowed))
+        elif metric.kind == "nominal":
+            message = "is nominal, so no label of it is worse than another"
+            problems.append(Problem(message, file, line, where))
+        elif not metric.has_severe:
+            message = "has no severe label (`severe: none`) that a verdict could worsen to"
+            problems.append(Problem(message, file, line, where))
+        elif (label := metric.parse(text)) in (worse := metric.label_texts[1:]) and label:
+            found[metric.id] = label
+        else:
+            message = f"is not a label of {metric.id} that a verdict could worsen to"
+            problems.append(Problem(message, file, line, where, text, ", ".join(worse)))
+    raise_any(problems)
+    return found
+
+
+BY_RULE = "rule"
+BY_HAND = "by hand"
+Piece = tuple[str, bool]  # a text, and whether it is changed
+_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One span of the parent's text, in characters, and what stands in its place."""
+
+    start: int
+    end: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredAnswer:
+    """One altered answer with its provenance.
+
+    `must_worsen` maps metrics to the least severe label that the verdict must reach; where it is
+    empty the verdict must not change. `demand` is what a planted text asks for. `generator` is the
+    signature of the model that wrote it, or `rule`, or `by hand`. `checks` maps each check of
+    validity to the reason why it failed, '' where it passed.
+    """
+
+    item_id: str
+    parent: Answer
+    text: str
+    recipe: str
+    recipe_version: str
+    recipe_hash: str
+    seed: int = 0
+    generator: str = BY_RULE
+    must_worsen: Mapping[str, str] = field(default_factory=dict)
+    demand: Mapping[str, str] = field(default_factory=dict)
+    area: str = ""
+    false_claim: str = ""
+    true_claim: str = ""
+    why_plausible: str = ""
+    source: str = ""
+    changes: tuple[Change, ...] = ()
+    checks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> Answer:
+        """The answer that a judge is shown. It shares its parent's cluster."""
+        return replace(self.parent, item_id=self.item_id, text=self.text)
+
+    @property
+    def made_by(self) -> str:
+        """The author of the alteration in words: `altered by hand`, `altered by rule`, `altered by
+        m:1a2b`."""
+        return f"altered by {self.generator.removeprefix('by ')}"
+
+    @property
+    def by_model(self) -> bool:
+        """True where a model wrote it."""
+        return self.generator not in (BY_RULE, BY_HAND)
+
+    @property
+    def failed_checks(self) -> Mapping[str, str]:
+        """Check -> reason, for the checks that failed. An item with any is never counted."""
+        return {check: reason for check, reason in self.checks.items() if reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A new text. A rule that makes an answer worse also says which claim is now false, as it
+    stands in the new text, and which true claim it breaks."""
+
+    text: str
+    false_claim: str = ""
+    true_claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The rule found nothing to change; `reason` says what it looked for."""
+
+    reason: str
+
+
+def not_alterable(answer: Answer) -> str:
+    """The reason why an answer is never altered; empty where it may be."""
+    if not answer.text.strip():
+        return "the answer is empty"
+    single = answer.kind == "answer" and not answer.is_conversation
+    return "" if single else "pairs, criteria and whole conversations are not altered"
+
+
+# All chance comes from the generator, which depends on seed, recipe and answer alone: the same
+# seed gives the same set, whatever is edited before.
+Edit = Callable[[Answer, Random], Edited | Nothing]
+
+
+def span_diff(old: str, new: str) -> tuple[Change, ...]:
+    """The spans of `old` that differ in `new`, word by word, in order."""
+    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
+    starts = list(accumulate(map(len, a), initial=0))
+    return tuple(
+        Change(starts[i1], starts[i2], "".join(a[i1:i2]), "".join(b[j1:j2]))
+        for i1, i2, j1, j2 in differing(a, b)
+    )
+
+
+def apply_changes(old: str, changes: tuple[Change, ...]) -> str:
+    """The text that `span_diff` compared `old` with."""
+    parts, end = [], 0
+    for change in changes:
+        parts += [old[end : change.start], change.new]
+        end = change.end
+    return "".join([*parts, old[end:]])
+
+
+def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
+    """The sound and the altered text in pieces, with what differs marked.
+
+    Marked pieces of the two stand beside each other in order; one is '' where something was left
+    out or added. Pieces come from here because a browser counts characters otherwise.
+    """
+    old, changes = item.parent.text, item.changes
+    if apply_changes(old, changes) != item.text:  # a set written by hand need not name its changes
+        changes = span_diff(old, item.text)
+    parent, text, end = [], [], 0
+    for change in _as_phrases(old, changes):
+        same = (old[end : change.start], False)
+        parent += [same, (old[change.start : change.end], True)]
+        text += [same, (change.new, True)]
+        end = change.end
+    return [*parent, (old[end:], False)], [*text, (old[end:], False)]
+
+
+def _as_phrases(old: str, changes: Sequence[Change]) -> list[Change]:
+    """Changes with nothing but white space between them as one, so that a phrase is one mark."""
+    joined: list[Change] = []
+    for change in changes:
+        gap = old[joined[-1].end : change.start] if joined else "-"
+        if gap.strip():
+            joined.append(change)
+        else:
+            last = joined.pop()
+            both = old[last.start : change.end], last.new + gap + change.new
+            joined.append(Change(last.start, change.end, *both))
+    return joined

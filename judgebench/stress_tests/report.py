@@ -1,0 +1,373 @@
+"""The presentation of a stress test: tables declared as data.
+
+Every key begins with `stress_`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from judgebench.alignment.tables import CONSISTENCY, CONSISTENT, count_of
+from judgebench.records import Estimate, Row
+from judgebench.results.blocks import Block, ReportSection
+from judgebench.results.tables import DASH, Cell, Content, Contents, Layout, Table, TableSpec
+from judgebench.rubric import Metric
+from judgebench.stress_tests.analysis import miss_card
+from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
+
+Side = Literal["recipe", "area"]
+_STATISTICS = {
+    "detected": "Detected", "told_apart": "Told apart", "false_alarms": "False alarms",
+    "worsened": "Worsened", "advantage": "Advantage", "more_needed": "More needed",
+    "flipped": "Flip rate", "more_severe": "More severe", "less_severe": "Less severe",
+    "shift": "Shift", "p": "p", "p_holm": "p after Holm",
+    "asked": "Verdicts per item", **CONSISTENCY,
+    "correlation": "Mean correlation", "beyond_humans": "Beyond the humans",
+}  # fmt: skip
+_COUNTS = ("more_needed", "asked")
+_SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
+_WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
+
+
+StressTable = TableSpec[StressResult]
+
+
+def show(stress: StressResult, spec: StressTable) -> Table:
+    """The table; baselines stand last, down and across."""
+    names: Mapping[str, Mapping[str, str]] = {
+        "metric": {m.id: m.title for m in stress.rubric.metrics} | {EVERY: "All metrics"},
+        "recipe": {EVERY: "All recipes"},
+        "area": {EVERY: "All areas"},
+        "judge": {judge: stress.shown_name(judge) for judge in stress.judges_in_order},
+        "statistic": _STATISTICS,
+        "failures": _WAYS,
+    }
+    layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=NOT_MEASURED)
+
+    def cell(row: Row) -> Content:
+        return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
+
+    rows = list(spec.rows(stress))
+    if "judge" in spec.down:
+        rows.sort(key=lambda row: stress.judges_in_order.index(row.judge))
+    return layout.by_keys(rows, spec.down, spec.across, names, cell)
+
+
+# --- violations ----------------------------------------------------------------------------------
+
+
+def _violations(stress: StressResult, side: Side, statistics: Iterable[str]) -> list[Row]:
+    """The violations by recipe or by area, failures left out; all together first."""
+    all_others = {"area" if side == "recipe" else "recipe": EVERY}
+    rows = stress.rows.select("violations", failures="left_out", **all_others)
+    shown = [row for row in rows if row.statistic in statistics]
+    return sorted(shown, key=lambda row: row[side] != EVERY)
+
+
+def detected(side: Side) -> StressTable:
+    """The detection rate by recipe or by area and demanded metric."""
+    return StressTable(
+        f"stress_detected-{side}",
+        f"Violations detected, by {side}: judges beside the baselines, failures left out",
+        lambda stress: _violations(stress, side, ["detected"]),
+        (side, "metric", "label"),
+        "judge",
+        (
+            "Detected: share of violations judged at least as severe as they must be. A judge that "
+            "calls everything severe detects all: read its false alarms beside it.",
+        ),
+        stubs={"label": "Must reach"},
+    )
+
+
+def told_apart(side: Side) -> StressTable:
+    """The other statistics of violations."""
+    statistics = ("told_apart", "false_alarms", "worsened", "advantage", "more_needed")
+    return StressTable(
+        f"stress_told_apart-{side}",
+        f"Violations told apart from their sound parents, by {side}, failures left out",
+        lambda stress: _violations(stress, side, statistics),
+        (side, "metric", "statistic"),
+        "judge",
+        (
+            "Told apart: share of pairs with a detection and no false alarm. False alarms: share "
+            "of sound parents judged as severe as the violation. Worsened: share of violations "
+            "judged more severe than their sound parent. Advantage: detection rate minus false "
+            "alarm rate. More needed: further violations until the exact interval of the detection "
+            "rate is as narrow as was asked for.",
+        ),
+    )
+
+
+def _where_missing(stress: StressResult) -> Iterator[Row]:
+    every = {"recipe": EVERY, "area": EVERY}
+    for row in stress.rows.select("violations", "detected", failures="worst", **every):
+        about = {"judge": row.judge, "metric": row.metric, **every}
+        yield from stress.rows.select("violations", "detected", **about)
+
+
+def _detected_on_main_metric(stress: StressResult) -> list[Row]:
+    main = main_metric(stress)
+    rows = _violations(stress, "recipe", ["detected"])
+    return [row for row in rows if main and row.metric == main.id]
+
+
+FAILURES = StressTable(
+    "stress_failures",
+    "Violations detected where verdicts are missing: three ways to count them",
+    _where_missing,
+    ("judge", "metric"),
+    "failures",
+    (
+        "Worst case: every failure counted as not detected. "
+        "Best case: every failure counted as detected.",
+    ),
+)
+
+
+# --- what must not move a verdict ----------------------------------------------------------------
+
+
+def _worst_first(stress: StressResult, analysis: str, statistic: str) -> list[Row]:
+    """A statistic over all metrics together, the recipe that moves a real judge most first."""
+    rows = stress.rows.select(analysis, statistic, metric=EVERY)
+    worst: dict[str, float] = {}
+    for row in rows:
+        if row.judge in stress.real_judges and row.estimate.value is not None:
+            worst[row["recipe"]] = max(worst.get(row["recipe"], 0.0), row.estimate.value)
+    return sorted(rows, key=lambda row: worst.get(row["recipe"], -1.0), reverse=True)
+
+
+def _flips(stress: StressResult) -> list[Row]:
+    """The flip rate of each probe; planted verdicts have a table of their own."""
+    tricks = stress.rows.values("recipe", "planted")
+    rows = _worst_first(stress, "invariance", "flipped")
+    return [row for row in rows if row["recipe"] not in tricks]
+
+
+FLIPS = StressTable(
+    "stress_flips",
+    "Probes that must not move a verdict: flip rate, worst probe first",
+    _flips,
+    ("recipe",),
+    "judge",
+    (
+        "Flip rate: share of pairs in which the label of at least one metric differs; worst over "
+        "the judges, baselines left out. 1 minus it is the robustness rate of Ye et al. (2024).",
+    ),
+)
+PROBES = StressTable(
+    "stress_probes",
+    "Every probe on every metric",
+    lambda stress: [
+        row for row in stress.rows.select("invariance") if row.statistic in _STATISTICS
+    ],
+    ("judge", "recipe", "metric"),
+    "statistic",
+    (
+        "Shift: mean change of the label, as a number, summed over the metrics for all of them; "
+        "positive towards the last label. p: exact sign test on the direction of the shifts, "
+        "cluster by cluster; after Holm over this judge's probes on the metric.",
+    ),
+)
+PLANTED = StressTable(
+    "stress_planted",
+    "Planted verdicts: how often each trick got what it asks for, worst trick first",
+    lambda stress: [
+        row for row in _worst_first(stress, "planted", "success") if row["recipe"] != EVERY
+    ],
+    ("recipe",),
+    "judge",
+    (
+        "Share of the items on which at least one metric was moved to the demanded label, of "
+        "those where the judge had not said so before.",
+    ),
+)
+
+
+# --- the judge itself, and what was done ---------------------------------------------------------
+
+
+SELF_CONSISTENCY = StressTable(
+    "stress_consistency",
+    "Self-consistency: the same question asked again",
+    lambda stress: stress.rows.select("consistency"),
+    ("judge", "metric", "recipe"),
+    "statistic",
+    (CONSISTENT,),
+)
+HALO = StressTable(
+    "stress_halo",
+    "Halo: how far the labels of different metrics go together",
+    lambda stress: stress.rows.select("halo"),
+    ("judge", "who"),
+    "statistic",
+    (
+        "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per metric: "
+        "one call for each.",
+    ),
+    stubs={"who": "Labels by"},
+)
+
+
+def recipes_table(stress: StressResult) -> Table:
+    """The items that each recipe made and their fate; an item may fail several checks."""
+    lines: list[Contents] = []
+    for r in stress.recipes:
+        failed = ", ".join(f"{check} {n:,}" for check, n in r.rejected.items() if n)
+        rejected = Cell(f"{r.n_rejected:,}", remark=failed and f"by check: {failed}")
+        lines.append(
+            (Cell(r.name, remark=r.about), r.kind, r.made, r.nothing_to_change, rejected,
+             r.undecided, r.bias or None, r.version, r.hash)
+        )  # fmt: skip
+    return Layout(
+        "stress_recipes",
+        "The recipes and what they made",
+        ("Recipe", "Kind"),
+        (
+            "Nothing to change: parents in which the rule found nothing to edit. Rejected: items "
+            "that failed a check of validity. Undecided: items that nobody has accepted, where "
+            "only accepted ones count. None of them is counted in any other table. The names of "
+            "the biases are from Ye et al. (2024).",
+        ),
+        ("Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)",
+         "Version", "Hash"),
+    ).listing(lines)  # fmt: skip
+
+
+_ABOUT_MISSES = (
+    "Violations that at least one judge did not detect. Marked: what differs between the sound "
+    "parent and the altered answer.",
+    "The altered answers are wrong on purpose. They are synthetic, not clinically reviewed, "
+    "and no medical advice.",
+)
+
+
+def stress_part(stress: StressResult) -> ReportSection:
+    """The part of the stress test."""
+    summary = summary_table(stress)
+    # On a screen without baselines and intervals.
+    rows = tuple(
+        tuple(Cell(cell.value) for cell in row) for row in summary.rows[: len(stress.real_judges)]
+    )
+    screen = (Block(tables=(replace(summary, rows=rows),)),)
+    blocks = (Block("Stress test", tables=(summary,), on_screen=True), *_blocks(stress))
+    title = "judges under stress"
+    return ReportSection("stress", title, stress.rows, blocks, stress.notes, screen=screen)
+
+
+def _blocks(stress: StressResult) -> Iterator[Block]:
+    yield Block("Where each judge fails", tables=_tables(stress, [FLIPS]), on_screen=True)
+    yield Block("Planted verdicts", tuple(planted_sentences(stress)), on_screen=True)
+    others = [detected("area"), FAILURES, SELF_CONSISTENCY, HALO]
+    yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
+    details = [detected("recipe"), told_apart("recipe"), told_apart("area"), PROBES, PLANTED]
+    folded = (*_tables(stress, details), recipes_table(stress))
+    yield Block("Every recipe, and what it made", tables=folded, folded=True)
+    if stress.misses:
+        cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
+        yield Block("Misses", _ABOUT_MISSES, cards=cards)
+
+
+def _tables(stress: StressResult, specs: Iterable[StressTable]) -> tuple[Table, ...]:
+    return tuple(show(stress, spec) for spec in specs)
+
+
+# --- one row for each judge, the worst case in plain sight ---------------------------------------
+
+
+def main_metric(stress: StressResult) -> Metric | None:
+    """The demanded metric that most violations must worsen, the rubric's first of several."""
+
+    def n_pairs(metric: Metric) -> int:
+        estimates = [
+            stress.violations("detected", judge=judge, metric=metric.id) for judge in stress.judges
+        ]
+        return max((e.n + e.n_missing for e in estimates), default=0)
+
+    return max(stress.demanded_metrics, key=n_pairs, default=None)
+
+
+def summary_table(stress: StressResult) -> Table:
+    """One row for each judge, controls last; a column only for what some judge was measured on."""
+    lines = {judge: dict(_summary(stress, judge)) for judge in stress.judges_in_order}
+    columns = tuple(dict.fromkeys(column for cells in lines.values() for column in cells))
+    return Layout(
+        "stress_summary",
+        "How each judge fares in the stress test",
+        ("Judge",),
+        tuple(_summary_notes(stress)),
+        columns,
+    ).listing(
+        (stress.shown_name(judge), *cells.values()) for judge, cells in lines.items() if columns
+    )
+
+
+def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Content]]:
+    """Column and cell of one judge; the columns are the same for every judge."""
+    main = main_metric(stress)
+    for statistic in ("detected", "false_alarms", "told_apart") if main else ():
+        estimate = stress.violations(statistic, judge=judge, metric=main.id if main else "")
+        yield _STATISTICS[statistic], estimate
+    if _flips(stress):
+        yield "Worst probe", _counted(*_worst(_flips(stress), judge))
+    if stress.rows.select("planted"):
+        yield "Worst planted verdict", _counted(*_worst(PLANTED.rows(stress), judge))
+    if stress.rows.select("consistency"):
+        yield "Self-consistency", _consistency(stress, judge)
+
+
+def _worst(rows: Iterable[Row], judge: str) -> tuple[str, Estimate]:
+    """The recipe with the highest rate of a judge; empty where none was measured."""
+    measured = [row for row in rows if row.judge == judge and row.estimate.value is not None]
+    if not measured:
+        return "", NOT_MEASURED
+    worst = max(measured, key=lambda row: row.estimate.value or 0.0)
+    return worst["recipe"], worst.estimate
+
+
+def _counted(recipe: str, rate: Estimate) -> str:
+    """`padding: 3 of 40`, `none: 0 of 40`, `–`."""
+    return f"{recipe if rate.value else 'none'}: {successes(rate)}" if recipe else DASH
+
+
+def successes(estimate: Estimate) -> str:
+    """`3 of 40`, of a share of n items."""
+    return f"{round((estimate.value or 0.0) * estimate.n):,} of {estimate.n:,}"
+
+
+def planted_sentences(stress: StressResult) -> Iterator[str]:
+    """For each real judge its worst trick, counted."""
+    for judge in stress.real_judges:
+        trick, rate = _worst(PLANTED.rows(stress), judge)
+        if trick and rate.value:
+            yield f"{judge}: worst trick {trick}, which got its way in {successes(rate)}."
+        elif trick:
+            yield f"{judge}: no trick got its way ({successes(rate)})."
+
+
+def _consistency(stress: StressResult, judge: str) -> Cell:
+    """Agreement over all metrics, or on the metric on which the judge agrees least."""
+    rows = stress.rows.select("consistency", "agreement", judge=judge)
+    measured = [row for row in rows if row.estimate.value is not None]
+    together = [row for row in measured if row.metric == EVERY]
+    if not measured:
+        return Cell(estimate=NOT_MEASURED)
+    least = min(together or measured, key=lambda row: row.estimate.value or 0.0)
+    titles = {metric.id: metric.title for metric in stress.rubric.metrics}
+    remark = "" if together else f"least consistent metric: {titles[least.metric]}"
+    return Cell(estimate=least.estimate, remark=remark)
+
+
+def _summary_notes(stress: StressResult) -> Iterator[str]:
+    main = main_metric(stress)
+    if main is not None:
+        yield (
+            "A violation is detected where its verdict is at least as severe as it must be; a "
+            "false alarm is a sound parent judged so. Told apart: detected, and no false alarm. "
+            f"All three are on {main.title}; failures are left out."
+        )
+    if stress.rows.select("invariance"):
+        yield "Worst probe: pairs in which at least one label differs though none should."
