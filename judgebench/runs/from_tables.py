@@ -254,10 +254,10 @@ def study_from(
 ) -> Study:
     """The study that is given or in a run folder, or that of the tables. Raises SetupError for both
     at once."""
-    if is_run(given):
-        given, truth = open_run(given, truth=truth), None
     if not isinstance(given, Study):
-        return study(given, verdicts, truth=truth, columns=columns)
+        if not is_run(given):
+            return study(given, verdicts, truth=truth, columns=columns)
+        given, truth = open_run(given, truth=truth), None
     settled = {"verdicts": verdicts, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
     if settled_keys := [key for key, value in settled.items() if value is not None]:
