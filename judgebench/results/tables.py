@@ -228,8 +228,6 @@ def _per_cent(x: float) -> str:
 T = TypeVar("T")  # the findings that a table is made of
 Content = Cell | Estimate | str | int | None
 Contents = Sequence[Content]
-Keys = Mapping[str, str]
-Line = tuple[Contents, Keys]  # what a line begins with, and the keys of its numbers
 P_VALUES = ("p", "p_holm")
 
 
@@ -312,17 +310,6 @@ class Layout:
             lambda row: name(row, across),
             cell=cell,
         )
-
-    def crossed(
-        self,
-        down: Iterable[Line],
-        across: Sequence[tuple[str, Keys]],
-        cell: Callable[[Keys], Content],
-    ) -> Table:
-        """A line for each of `down` and a column for each of `across`, which are headings with
-        keys; `cell` finds the number that has the keys of both."""
-        lines = ((*begin, *(cell({**keys, **more}) for _, more in across)) for begin, keys in down)
-        return self._table(tuple(heading for heading, _ in across), lines)
 
     def listing(self, lines: Iterable[Contents]) -> Table:
         """The lines as they are, under the headings `stubs` and `beside`."""

@@ -108,12 +108,6 @@ def _where_missing(stress: StressResult) -> Iterator[Row]:
         yield from stress.rows.select("violations", "detected", **about)
 
 
-def _detected_on_main_metric(stress: StressResult) -> list[Row]:
-    main = main_metric(stress)
-    rows = _violations(stress, "recipe", ["detected"])
-    return [row for row in rows if main and row.metric == main.id]
-
-
 FAILURES = StressTable(
     "stress_failures",
     "Violations detected where verdicts are missing: three ways to count them",
@@ -268,7 +262,12 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Every recipe, and what it made", tables=folded, folded=True)
     if stress.misses:
         cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
-        yield Block("Misses", _ABOUT_MISSES, cards=cards)
+        cut = (
+            f"The first {len(cards):,} of {stress.n_misses:,}."
+            if stress.n_misses > len(cards)
+            else ""
+        )
+        yield Block("Misses", (*_ABOUT_MISSES, *filter(None, [cut])), cards=cards)
 
 
 def _tables(stress: StressResult, specs: Iterable[StressTable]) -> tuple[Table, ...]:

@@ -48,14 +48,6 @@ def test_nothing_makes_a_table_without_lines() -> None:
     assert DECLARED.listing([]).columns == ("Metric", "Items")
 
 
-def test_lines_and_columns_are_crossed_by_their_keys() -> None:
-    table = DECLARED.crossed(
-        [(("a", 1), {"metric": "a"})], [("x", {"judge": "x"}), ("y", {"judge": "y"})],
-        lambda keys: keys["metric"] + keys["judge"],
-    )  # fmt: skip
-    assert texts(table) == [["a", "1", "ax", "ay"]]
-
-
 @pytest.mark.parametrize(
     ("content", "value"),
     [(None, "–"), (12345, "12,345"), ("text", "text"), (Estimate(0.5), "0.500"), (Cell("c"), "c")],

@@ -211,6 +211,8 @@ def test_every_miss_is_a_card_with_its_changed_spans_marked() -> None:
     texts = dict(cards[0].texts)
     assert ("del", "virus") in texts["Sound parent"]
     assert ("ins", "bacterium") in texts["Altered answer"]
+    cut = [block for block in replace(STRESS, n_misses=99).part.blocks if block.cards]
+    assert cut[0].text[-1] == f"The first {len(cards)} of 99."
     without_any = replace(STRESS, misses=(), n_misses=0)
     assert not [block for block in without_any.part.blocks if block.cards]
 

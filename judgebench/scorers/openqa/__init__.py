@@ -1,1 +1,0 @@
-"""Exam questions with options, asked openly: made by a model, checked by people, compared."""

@@ -1,1 +1,0 @@
-"""Probes: answers altered on purpose, with what must then happen to a judge's verdict."""
