@@ -162,7 +162,8 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
     copies = [line for line in alignment.compared if line.startswith("Copies")]
     verdicts = (
         f"{row.judge}: {row.estimate.value or 0:,.0f} of {row.estimate.n:,} answers labelled."
-        for row in alignment.results.select("verdicts", "ok")
+        for judge in alignment.real_judges
+        for row in alignment.results.select("verdicts", "ok", judge=judge.name)
     )
     outcome = analyses["decide"].part.answer if "decide" in analyses else ""
     rule = ["Outcomes by the rule that the report prints."] * bool(outcome)

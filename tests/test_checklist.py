@@ -164,6 +164,7 @@ def test_a_run_without_labels_asks_for_what_it_lacks(place: Path, tmp_path: Path
     jb.report(jb.run(bench, tmp_path / "run"), tmp_path / "out", checklist="grras")
     rows = rows_of(tmp_path / "out")
     assert "my-judge: 24 of 24 answers labelled." in rows["11"]
+    assert rows["11"].count("answers labelled") == 1  # baselines are no raters
     assert rows["4"].startswith("(not known).")
     assert rows["10"] == "(not known)"
     assert f"(not known) {ASKED}" in rows["14"]
