@@ -38,7 +38,7 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.rank import app as rank_commands
 from judgebench.cli.report import align, report
-from judgebench.cli.score import app as scorers_commands
+from judgebench.cli.score import app as score_commands
 from judgebench.cli.show import (
     ONE_SCREEN,
     Output,
@@ -294,7 +294,7 @@ for _verb in (decide, compare, align, report, estimate, watch):
     app.command()(_verb)
 app.add_typer(annotate_commands, name="annotate")
 app.add_typer(rank_commands, name="rank")
-app.add_typer(scorers_commands, name="score")
+app.add_typer(score_commands, name="score")
 app.add_typer(stress_commands, name="stress")
 app.add_typer(tune_commands, name="tune")
 
