@@ -206,10 +206,10 @@ def _sampling(study: Study) -> str:
     labelled = np.zeros(len(study.answers), dtype=np.bool_)
     for humans in study.humans.values():
         labelled[humans.ratings.rows] |= (humans.ratings.values >= 0).any(axis=1)
-    if labelled.all():
-        return "All answers of the study have human labels."
     if study.drawn.random:
         return "Labelled answers were drawn at random from all, as declared."
+    if labelled.all() and not study.drawn.in_words():
+        return "All answers of the study have human labels."
     return study.drawn.in_words() or f"How labelled answers were drawn from all: {UNKNOWN}."
 
 

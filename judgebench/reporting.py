@@ -120,7 +120,8 @@ def report(
         aligned = _decided(align_study(study.study), study)
         shown, asked = parts({"decide": study, "align": aligned}), study.n_answers
     else:
-        shown, asked = study.parts, study.n_answers
+        # Findings on questions or probes are of no number of answers.
+        shown, asked = study.parts, getattr(study, "n_answers", 0)
     written, told = write_in_place(
         shown, Path(folder), name=study.name, answers=asked, figures=figures, sources=sources
     )

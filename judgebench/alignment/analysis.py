@@ -443,6 +443,7 @@ class Alignment(Shown):
     def chosen(self, columns: Sequence[str] = (), by: str = "") -> Alignment:
         """The same with these `columns` of its table, in the report and the paper, and with the
         rows of subgroups `by` a column. Raises SetupError as `table` and `by` do."""
+        columns = [columns] if isinstance(columns, str) else columns
         allowed = [*(STATISTICS if self.real_judges else AGREEMENT_STATISTICS)]
         raise_any([
             Problem(f"is no statistic of this table{nearest(key, allowed)}", "", None,
@@ -459,7 +460,7 @@ class Alignment(Shown):
     ) -> Axes:
         """A statistic of each judge with its interval, beside one annotator and the baselines, on
         each metric, as axes of matplotlib: `ax`, or those of a new figure of a `width` in inches.
-        Failures are left out. Raises SetupError for another statistic, and without a judge.
+        Failures count as wrong. Raises SetupError for another statistic, and without a judge.
 
         >>> import judgebench as jb
         >>> jb.align(jb.open_run("runs/small")).plot("kappa_quadratic").get_xlabel()

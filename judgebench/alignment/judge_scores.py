@@ -151,7 +151,7 @@ STATISTICS = by_key(
         needs_severities=True, shown=frozenset({"drawn", "ceiling"}),
     ),
     Declared(
-        "kappa_linear", "Linear κ", "agreement beyond chance, linear weights by severity",
+        "kappa_linear", "Linear κ", "agreement beyond chance, linear weights by distance",
         lambda metric: cohen_kappa("linear", metric.severities), needs_severities=True,
     ),
     Declared(

@@ -44,7 +44,7 @@ from judgebench.text import counted, listed, percent, wrapped
 
 def score_figure(a: Alignment, statistic: str) -> Intervals:
     """One statistic with its intervals on each metric: judges, baselines and one annotator."""
-    spec = scores(STATISTICS[statistic])
+    spec = scores(STATISTICS[statistic], "worst")
     kinds: dict[str, IntervalKind] = {judge.name: "judge" for judge in a.real_judges}
     kinds[""], name = "human", naming(a, spec)
     lines: dict[str, tuple[LabelledInterval, ...]] = {
@@ -54,7 +54,7 @@ def score_figure(a: Alignment, statistic: str) -> Intervals:
         lane = LabelledInterval(name(row, "judge"), kinds.get(row.judge, "control"), row.estimate)
         lines[name(row, "metric")] += (lane,)
     heading = STATISTICS[statistic].heading
-    title = f"{heading} with interval, failures left out"
+    title = f"{heading} with interval, failures counted as wrong"
     key = f"judges_and_controls_{statistic}"
     return Intervals(key, title, tuple(lines.items()), axis=heading)
 
@@ -269,8 +269,8 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
     yield _block(a, "Every statistic", *every, folded=True)
     drawn = [
         score_figure(a, key)
-        for key in a.columns or USUAL
-        if a.study.judges and any(map(STATISTICS[key].fits, a.rubric.metrics))
+        for key in (a.columns or USUAL if a.real_judges else ())
+        if any(map(STATISTICS[key].fits, a.rubric.metrics))
     ]
     yield Block("The statistics of the paper as figures", figures=tuple(drawn), folded=True)
     yield _block(

@@ -215,14 +215,15 @@ def severe(a: Alignment) -> TableSpec:
     )
 
 
-def scores(declared: Declared) -> TableSpec:
+def scores(declared: Declared, failures: str = "left_out") -> TableSpec:
     """One statistic of every judge, then of every baseline and of one annotator."""
 
     def rows(a: Alignment) -> Iterator[Row]:
         for judge in (*a.real_judges, *a.controls):
-            yield from a.results.select(
-                "score", declared.key, judge=judge.name, failures="left_out"
-            )
+            about = {"judge": judge.name, "failures": "left_out"}
+            for row in a.results.select("score", declared.key, **about):
+                score = a.score(declared.key, judge.name, row.metric, failures)
+                yield replace(row, estimate=score)
         yield from a.results.select("ceiling", declared.key, who="all")
 
     title = f"{declared.heading}: judges beside the baselines, failures left out"
@@ -528,6 +529,7 @@ def _judges(a: Alignment, intervals: bool = True) -> TableSpec:
             "labels, all others items. Best baseline: of each statistic the best value of a "
             "baseline that reads no answer.",
             _failures_in(a),
+            _of_several(a),
             *(meaning(STATISTICS[key]) for key in columns if key not in _SHARES),
         ),
         names={"statistic": {**_HEADINGS, "outcome": "Outcome"}},
@@ -542,6 +544,12 @@ def _cell(a: Alignment, with_interval: tuple[str, ...], row: Row) -> Content:
     if row.statistic in with_interval or not isinstance(cell, Cell) or cell.estimate is None:
         return cell
     return replace(cell, estimate=replace(cell.estimate, low=None, high=None))
+
+
+def _of_several(a: Alignment) -> str:
+    """Say that of several labels the first alone counts here; empty where no metric takes them."""
+    titles = [metric.title for metric in a.rubric.metrics if metric.several]
+    return f"{listed(titles)}: of several labels the one named first counts." if titles else ""
 
 
 def _failures_in(a: Alignment) -> str:
@@ -593,7 +601,8 @@ def groups(a: Alignment, column: str) -> TableSpec:
         notes=(
             "Accuracy: against the reference labels, failures counted as wrong. Gap: "
             "how much more often the judge gives the label of the other annotators than an "
-            "annotator of the bar does, on the same answers; ties left out.",
+            "annotator of the bar does, on the same answers; ties of the others left out, where a "
+            "decision takes them as the reference label does, so that its gap can be another.",
             "p: two-sided permutation test that the two differ, signs of whole questions flipped; "
             "Holm's correction is over the groups of a judge on a metric.",
         ),

@@ -206,7 +206,8 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.CANT_TELL: "the data show neither, or what the outcome rests on is not declared",
 }
 STATES = (
-    f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound. "
+    f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound; of "
+    "a group of answers, it is not shown to be worse than its bound. "
     f"{State.NOT_MET.value.capitalize()}: the whole interval lies on the wrong side. "
     f"{State.UNCLEAR.value.capitalize()}: neither, or not met at the cautious threshold that was "
     "recommended, though another threshold might meet it."

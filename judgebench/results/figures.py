@@ -113,8 +113,9 @@ def draw_intervals(shown: Intervals, new: _New | None = None, ax: Any = None) ->
     for (words, bound), style in zip(shown.bounds.items(), cycle(_LINES), strict=False):
         axes.axvline(bound, color="#444444", linewidth=0.9, linestyle=style, label=words)
     axes.set(ylim=(len(shown.lines) - 0.5, -0.5), ylabel=shown.down)
-    if shown.limits or axes.get_xlim()[0] > -0.1:  # else some are negative, and all are shown
-        axes.set_xlim(*(shown.limits or (-0.02, 1.02)))
+    low, high = limits_of(shown)
+    room_beside = 0.0 if shown.limits else 0.02 * (high - low)
+    axes.set_xlim(low - room_beside, high + room_beside)
     if shown.percent:
         axes.xaxis.set_major_formatter(lambda x, _: percent(x))
     undefined = any(lane.estimate.value is None for lane in lanes)

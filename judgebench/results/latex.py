@@ -49,13 +49,15 @@ def to_latex(parts: Sequence[ReportSection]) -> dict[str, str]:
     """File name -> content: `main.tex` where the parts have tables for a paper, `appendix.tex` with
     the sentences and the tables of every block."""
     files: dict[str, str] = {}
-    if paper := [table for part in parts for table in part.paper if table.rows]:
-        floats = (one for table in paper for one in _floats(table))
+    paper = {table.key: table for part in parts for table in part.paper if table.rows}
+    if paper:
+        floats = (one for table in paper.values() for one in _floats(table))
         files["main.tex"] = "\n".join([_HEAD, _FLOAT, *floats])
     appendix = [_HEAD, _FLOAT, _ONE_COLUMN]
     for block in (block for block in blocks_of(parts) if block.lead or block.on_screen):
         appendix += [_said(block)] if block.text else []
-        appendix += (one for table in block.tables for one in _appended(table))
+        others = (table for table in block.tables if table.key not in paper)
+        appendix += (one for table in others for one in _appended(table))
     return {**files, "appendix.tex": "\n".join(appendix)}
 
 
@@ -217,7 +219,9 @@ def _lines(table: Table, first: int) -> Iterator[str]:
             above = ""
             if group and not place:
                 wide = len(table.columns) - first
-                above = rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{\emph{{{escape(group)}}}}}"
+                # Without a width of its own it widens no column, and breaks where the table ends.
+                box = rf"\rlap{{\parbox[t]{{\linewidth}}{{\raggedright\emph{{{escape(group)}}}}}}}"
+                above = rf"{gap}\multicolumn{{{wide}}}{{@{{}}l}}{{{box}}}"
                 above, gap = f"{above} \\tabularnewline\n", "\\addlinespace\n"
             name = rf"\raggedright {_breakable(row[first].value)}"
             yield above + " & ".join([name, *map(_cell, row[table.stubs :])])

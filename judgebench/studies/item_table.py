@@ -87,16 +87,18 @@ def item_frame(study: Study) -> pd.DataFrame:
     """One row for each item and metric: see `Study.items`."""
     import pandas as pd
 
-    ids, questions = zip(*((x.item_id, x.question) for x in study.answers), strict=True)
+    answers = ((x.item_id, x.question, x.group) for x in study.answers)
+    ids, questions, groups = zip(*answers, strict=True)
     frames = []
     for metric in study.rubric.metrics:
-        columns: dict[str, Any] = {"item_id": ids, "question": questions, **study.cells}
+        columns: dict[str, Any] = {"item_id": ids, "question": questions, "group": groups}
+        columns |= study.cells
         columns |= {"metric": metric.id, **human_columns(study, metric)}
         for judge in study.real_judges:
             labels, statuses = judge_labels(study, judge, metric)
             columns |= {f"judge {judge.name}": labels, f"status {judge.name}": statuses}
         frames.append(pd.DataFrame(columns)[study.answers.of_kind(metric, study.rubric)])
-    return pd.concat(frames, ignore_index=True).fillna("")
+    return pd.concat(frames, ignore_index=True).replace("", float("nan"))
 
 
 def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
@@ -122,5 +124,7 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
             labels, ended = [texts[row] for texts in by_judge[judge.name]], ("ok", "")
             if not all(labels):
                 verdict = judge.verdicts[answer.item_id]
-                ended = (verdict.status.value, verdict.reason)
+                # A row with a label reads back as one that ended well, with a blank cell.
+                status = "ok" if any(labels) else verdict.status.value
+                ended = (status, verdict.reason)
             yield (*item, judge.name, *labels, *ended, *human_labels, *gaps)

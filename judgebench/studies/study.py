@@ -429,14 +429,15 @@ class Study:
         return int(np.any(asked, axis=0).sum()) if asked else len(self.answers)
 
     def items(self) -> pd.DataFrame:
-        """One row for each item and metric: item_id, question, system, every column that was kept,
-        metric, `reference`, the label of each annotator (`annotator NAME`), and the label of each
-        judge with how its verdict ended (`judge NAME`, `status NAME`). What is missing is empty.
+        """One row for each item and metric: item_id, the text of the question, `group` (which items
+        answer the same question), system, every column that was kept, metric, `reference`, the
+        label of each annotator (`annotator NAME`), and the label of each judge with how its verdict
+        ended (`judge NAME`, `status NAME`). What is missing is NaN.
 
         >>> import judgebench as jb
         >>> items = jb.open_run("runs/small").items()
         >>> items.columns.to_list()[:5]
-        ['item_id', 'question', 'system', 'metric', 'reference']
+        ['item_id', 'question', 'group', 'system', 'metric']
         """
         frame: pd.DataFrame = import_module("judgebench.studies.item_table").item_frame(self)
         return frame
