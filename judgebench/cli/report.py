@@ -142,7 +142,7 @@ def align(
     """
     import judgebench as jb
 
-    study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+    study = _opened(run, files, by, truth, as_judge, output)
     found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     show(_with_choice(found, columns, by), study.name, output, tables=True)
 
@@ -173,7 +173,7 @@ def report(
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+    study = _opened(run, files, by, truth, as_judge, output)
     assert folder
     measured = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     found = _with_choice(measured, columns, by)
@@ -182,6 +182,20 @@ def report(
     _report(study, found, folder, output, figures)
     if checklist:
         output.console().print(*found["checklist"].part.blocks[0].text, soft_wrap=True)
+
+
+def _opened(
+    run: RunOrTables, files: Files, by: str, truth: Truth, as_judge: AsJudge, output: Output
+) -> Study:
+    """The study, with the column `by` kept; an error about this column names the option `--by`."""
+    try:
+        return open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+    except SetupError as error:
+        problems = [
+            replace(p, field="--by") if by and (p.field, p.found) == ("--column", by) else p
+            for p in error.problems
+        ]
+        raise SetupError(problems) from None
 
 
 def _keep(files: Files, column: str) -> Files:

@@ -94,6 +94,21 @@ def test_every_statistic_has_a_plot(realistic: Alignment, statistic: str) -> Non
     plt.close("all")
 
 
+def test_an_error_of_two_labels_is_inside_the_axes() -> None:
+    axes = aligned({"ann": "aacc" * 10, "bob": "aacc" * 10}, {"m": "ccaa" * 10}).plot("mae")
+    assert axes.get_xlim()[1] > 2.0
+    plt.close(axes.figure)
+
+
+def test_one_column_may_be_a_text(realistic: Alignment) -> None:
+    assert str(realistic.table("accuracy")) == str(realistic.table(["accuracy"]))
+
+
+def test_agreement_alone_is_chosen_by_its_columns() -> None:
+    agreed = aligned({"ann": "abcabc", "bob": "abccbc"}).chosen(["icc2", "fleiss"])
+    assert agreed.part.paper[0].columns == ("Metric", "ICC(2,1)", "κ")
+
+
 def test_a_plot_is_drawn_into_axes_that_are_given(realistic: Alignment) -> None:
     figure, (first, second) = plt.subplots(1, 2, layout="constrained")
     assert realistic.plot(ax=first) is first

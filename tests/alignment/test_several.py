@@ -63,6 +63,11 @@ def test_a_cell_is_read_however_it_lists_labels(study):
     assert study.humans["tone"].ratings.values.tolist()[2] == [2, 2, 2]  # named first
 
 
+def test_the_table_of_a_paper_says_which_of_several_labels_counts(study):
+    notes = " ".join(str(jb.align(study).table()).split())
+    assert "Tone: of several labels the one named first counts." in notes
+
+
 def test_a_label_that_enough_annotators_accept_is_right_though_another_is_named_first(study):
     # Of the items three have two accepted labels of three annotators, the last has one.
     accuracy = {j: jb.align(study).score("accuracy", j, "tone").value for j in JUDGES}

@@ -39,7 +39,7 @@ def test_a_report_holds_the_chosen_table_and_the_rows_of_groups(  # type: ignore
     [
         (("--columns", "acuracy"), "--columns: is no statistic of this table; did you mean"),
         (("--by", "system"), "--by: was not kept with the answers"),
-        (("--by", "langauge"), "no table has this column"),
+        (("--by", "langauge"), "--by: no table has this column"),
     ],
 )
 def test_an_unknown_column_is_an_error_that_says_which_there_are(  # type: ignore[no-untyped-def]

@@ -147,6 +147,11 @@ def test_recorded_verdicts_have_a_place_where_a_column_says_who_was_shown_first(
         _recorded(["A", "C", *["A"] * 6])
 
 
+def test_a_report_of_preferences_alone_is_written(tmp_path: Path) -> None:
+    written = jb.report(jb.prefer(_recorded(["A"] * 8)), tmp_path / "out")
+    assert "Preference for a place" in written["html"].read_text("utf-8")
+
+
 def test_the_place_in_a_list() -> None:
     answers = [answer(q, system) for q in QUESTIONS for system in "AB"]
     labels = {a.item_id: {"quality": "53"[i % 2]} for i, a in enumerate(answers)}

@@ -77,7 +77,7 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     assert "1 answer and 1 altered answer" in told
     assert Path("runs/mine/report/results.csv").is_file()
     again = call("report", "runs/mine", "--to", "out", "-v", "--figures")
-    assert "stress_detected-heat" in again
+    assert "How each judge fares in the stress test" in again
     assert "Stress" in Path("out/report.html").read_text()
     assert re.search(r"0\.000\s+│?\s*.*\n?.*\[0\.000, 0\.975\]", call("align", "runs/mine", "-v"))
 
