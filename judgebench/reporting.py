@@ -120,10 +120,15 @@ def report(
         aligned = _decided(align_study(study.study), study)
         shown, asked = parts({"decide": study, "align": aligned}), study.n_answers
     else:
-        # Findings on questions or probes are of no number of answers.
         shown, asked = study.parts, getattr(study, "n_answers", 0)
+    # Findings on questions or probes alone have no name, and are of no number of answers.
     written, told = write_in_place(
-        shown, Path(folder), name=study.name, answers=asked, figures=figures, sources=sources
+        shown,
+        Path(folder),
+        name=getattr(study, "name", ""),
+        answers=asked,
+        figures=figures,
+        sources=sources,
     )
     if told:
         warnings.warn(told, stacklevel=2)
