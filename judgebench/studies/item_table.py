@@ -124,7 +124,7 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
             labels, ended = [texts[row] for texts in by_judge[judge.name]], ("ok", "")
             if not all(labels):
                 verdict = judge.verdicts[answer.item_id]
-                # A row with a label reads back as one that ended well, with a blank cell.
-                status = "ok" if any(labels) else verdict.status.value
-                ended = (status, verdict.reason)
+                # Beside a label a blank cell says what failed: such a row reads back as `ok`.
+                is_partial = any(labels) and verdict.status is Status.FAILED
+                ended = ("ok" if is_partial else verdict.status.value, verdict.reason)
             yield (*item, judge.name, *labels, *ended, *human_labels, *gaps)

@@ -97,6 +97,21 @@ def test_it_can_be_read_as_verdicts() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_verdict_that_failed_in_part_can_be_read_again() -> None:
+    labels = pd.DataFrame(
+        {"item_id": ["a", "b"], "annotator": "Ann", "tone": "Kind", "help": "Yes"}
+    )
+    verdicts = pd.DataFrame({"item_id": ["a", "b"], "tone": ["Kind", "Rude"], "help": ["", "No"]})
+    study = jb.study(labels, {"m": verdicts}, rubric="rubric.yaml")
+    header, *rows = verdict_rows(study)
+    written = pd.DataFrame(rows, columns=header)
+    again = jb.study(labels, written, rubric="rubric.yaml")
+    judges = (next(j for j in s.judges if j.name == "m") for s in (study, again))
+    first, second = ([judge.verdicts[i].labels for i in "ab"] for judge in judges)
+    assert first == second == [{"tone": "Kind"}, {"tone": "Rude", "help": "No"}]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_a_run_lacks_stands_in_every_row() -> None:
     jb.run("plain.yaml", "run")
     path = Path("run/verdicts-m.jsonl")
