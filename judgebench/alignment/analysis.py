@@ -413,10 +413,10 @@ class Alignment(Shown):
         others, every judge and of each statistic the best baseline. Failures count as wrong.
         Without a judge: metrics by statistics of agreement among the annotators.
 
-        `columns` are statistics, such as `mae`. Without them: accuracy, kappa, alpha and severe
-        recall, of which the two shares have intervals, so that a column of a paper holds the
-        table. A statistic that is undefined for all, such as severe recall of labels without an
-        order, has no column. Raises SetupError for a column that is no statistic.
+        `columns` are statistics, such as `mae`; dashes stand where one is undefined. Without them:
+        accuracy, kappa, alpha and severe recall, those that are defined, of which the two shares
+        have intervals, so that a column of a paper holds the table. Raises SetupError for a column
+        that is no statistic.
 
         >>> import judgebench as jb
         >>> table = jb.align(jb.open_run("runs/small")).table(["accuracy", "mae"])
