@@ -141,8 +141,11 @@ def test_a_rubric_says_it_itself() -> None:
     columns = {"gpt": "verdict quality"}
     study = jb.study(*given, rubric=rubric, columns=columns)
     assert not study.rubric.metrics[0].has_severe
+    said_again = {**columns, "severe": "none"}
+    assert jb.study(*given, rubric=rubric, columns=said_again).rubric == study.rubric
+    other = jb.Rubric.from_labels({"Quality": list("12345")})
     with pytest.raises(jb.SetupError, match="is said by the rubric"):
-        jb.study(*given, rubric=rubric, columns={**columns, "severe": "none"})
+        jb.study(*given, rubric=other, columns=said_again)
 
 
 def test_nominal_labels_and_a_named_severe_label_are_refused(study) -> None:

@@ -613,7 +613,7 @@ def _rubric(
     """The rubric of the metrics, their ids, and what texts mean that are no label's spelling."""
     titles = _titles(proposal)
     if rubric is not None:
-        if settings.severe:
+        if settings.severe and not any(metric.severe for metric in rubric.metrics):
             message = "is said by the rubric: write `severe: none` under a metric of it"
             raise SetupError(Problem(message, "", None, "--severe", settings.severe[0]))
         ids = {m: metric.id for m in proposal.metrics if (metric := _in_rubric(rubric, m))}
