@@ -203,14 +203,16 @@ def _model(judge: JudgeVerdicts) -> str:
 
 def _sampling(study: Study) -> str:
     """Say how the labelled answers were drawn from all."""
+    if study.drawn.random:
+        return "Labelled answers were drawn at random from all, as declared."
+    if drawn := study.drawn.in_words():
+        return drawn
     labelled = np.zeros(len(study.answers), dtype=np.bool_)
     for humans in study.humans.values():
         labelled[humans.ratings.rows] |= (humans.ratings.values >= 0).any(axis=1)
-    if study.drawn.random:
-        return "Labelled answers were drawn at random from all, as declared."
-    if labelled.all() and not study.drawn.in_words():
+    if labelled.all():
         return "All answers of the study have human labels."
-    return study.drawn.in_words() or f"How labelled answers were drawn from all: {UNKNOWN}."
+    return f"How labelled answers were drawn from all: {UNKNOWN}."
 
 
 def _statistics(study: Study, results: Results) -> Iterator[str]:

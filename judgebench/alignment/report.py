@@ -44,14 +44,17 @@ from judgebench.text import counted, listed, percent, wrapped
 
 def score_figure(a: Alignment, statistic: str) -> Intervals:
     """One statistic with its intervals on each metric: judges, baselines and one annotator."""
-    spec = scores(STATISTICS[statistic], "worst")
+    spec = scores(STATISTICS[statistic])
     kinds: dict[str, IntervalKind] = {judge.name: "judge" for judge in a.real_judges}
     kinds[""], name = "human", naming(a, spec)
     lines: dict[str, tuple[LabelledInterval, ...]] = {
         metric.title: () for metric in a.rubric.metrics
     }
     for row in spec.rows(a):
-        lane = LabelledInterval(name(row, "judge"), kinds.get(row.judge, "control"), row.estimate)
+        estimate = row.estimate
+        if row.judge:  # as in the table of a paper
+            estimate = a.score(statistic, row.judge, row.metric, "worst")
+        lane = LabelledInterval(name(row, "judge"), kinds.get(row.judge, "control"), estimate)
         lines[name(row, "metric")] += (lane,)
     heading = STATISTICS[statistic].heading
     title = f"{heading} with interval, failures counted as wrong"

@@ -215,15 +215,14 @@ def severe(a: Alignment) -> TableSpec:
     )
 
 
-def scores(declared: Declared, failures: str = "left_out") -> TableSpec:
+def scores(declared: Declared) -> TableSpec:
     """One statistic of every judge, then of every baseline and of one annotator."""
 
     def rows(a: Alignment) -> Iterator[Row]:
         for judge in (*a.real_judges, *a.controls):
-            about = {"judge": judge.name, "failures": "left_out"}
-            for row in a.results.select("score", declared.key, **about):
-                score = a.score(declared.key, judge.name, row.metric, failures)
-                yield replace(row, estimate=score)
+            yield from a.results.select(
+                "score", declared.key, judge=judge.name, failures="left_out"
+            )
         yield from a.results.select("ceiling", declared.key, who="all")
 
     title = f"{declared.heading}: judges beside the baselines, failures left out"

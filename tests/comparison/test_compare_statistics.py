@@ -38,7 +38,7 @@ def test_a_difference_is_that_of_what_two_alignments_measure(statistic: str) -> 
     of = {
         "severe_recall": TRUE.count("c"),
         "severe_specificity": 60 - TRUE.count("c"),
-        "severe_precision": found.n,  # of the items that each judge labels so
+        "severe_precision": A.count("c"),  # the items that the first judge labels so
     }
     assert (found.n, found.n_missing) == (of.get(statistic, 60), 0)
 
@@ -137,7 +137,7 @@ def mirrored(row: Row, found: Comparison) -> None:
     )
     here, there = row.estimate, other.estimate
     assert here.n_missing == there.n_missing
-    if row.statistic != "severe_precision":  # its n counts the severe labels of one of the two
+    if row.statistic != "severe_precision":  # its n counts those of the first judge, pinned above
         assert here.n == there.n
     for x, y in ((here.value, there.value), (here.low, there.high), (here.high, there.low)):
         assert (x is None) == (y is None)
