@@ -195,8 +195,6 @@ def _opened(
             replace(p, field="--by") if by and (p.field, p.found) == ("--column", by) else p
             for p in error.problems
         ]
-        if problems == [*error.problems]:  # of another kind, such as questions or a damaged run
-            raise
         raise SetupError(problems) from None
 
 

@@ -48,13 +48,3 @@ def test_an_unknown_column_is_an_error_that_says_which_there_are(  # type: ignor
     code, _, err = call("align", *FILES, *options)
     assert code == 2
     assert told in err
-
-
-@pytest.mark.parametrize("options", [(), ("--by", "language")])
-def test_questions_of_tables_are_asked_as_by_other_commands(  # type: ignore[no-untyped-def]
-    call, options: tuple[str, ...]
-) -> None:
-    order = ("--order", "Tone: polite < curt < rude")
-    code, _, err = call("align", *FILES, TABLES / "replies.csv", *order, *options)
-    assert code == 2
-    assert "--spell friendly=friendly" in err
