@@ -220,6 +220,16 @@ def test_without_a_rubric_tables_are_checked_by_their_layout(call, tmp_path: Pat
     assert (code, "error: " in out) == (2, True)
 
 
+def test_verdicts_alone_are_no_labels_of_people(call, tmp_path: Path) -> None:
+    table = tmp_path / "v.csv"
+    table.write_text("item_id,judge,safe\na,j7,yes\nb,j7,no\nc,j7,yes\nd,j7,no\n")
+    code, out, _ = call("check", table)
+    assert code == 2
+    assert "verdicts, of those named in judge, and no table holds labels of people" in out
+    code, out, _ = call("check", table, "--column", "judge=annotator")
+    assert code == 0 and "4 human labels" in out
+
+
 def test_a_rubric_among_the_files_is_the_one_that_labels_are_held_against(tmp_path: Path) -> None:
     text = (shipped_folder("rubrics") / "support-tone.yaml").read_text("utf-8")
     (tmp_path / "ours.yaml").write_text(text)

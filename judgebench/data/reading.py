@@ -33,6 +33,7 @@ from judgebench.data.settings import (
     TableSettings,
     Unsettled,
     check_names,
+    columns_as,
     each_as,
 )
 from judgebench.data.tables import check_frame, rubric_beside, sheets_of, table_in
@@ -322,6 +323,7 @@ def _sorted_tables(
     rest = by_kind["unsorted"]
     kinds = [_kind(draft, settings) for draft in rest]
     if len(rest) == 1 and not labels:
+        _ask_who_judged(rest[0], settings)
         kinds = ["labels"]
     if "labels" not in kinds and not labels:
         kinds = _first_is_labels(kinds, rest)
@@ -339,6 +341,19 @@ def _sorted_tables(
         if len(nobodys) < len(unsaid) and not first.of("annotator", "adjudicated"):
             _ask_whose(first, nobodys)
     return labels, verdicts, answers
+
+
+def _ask_who_judged(draft: Draft, settings: TableSettings) -> None:
+    """Raise Ask where the only table says who judged, and holds no label of people."""
+    judge = draft.first("judge")
+    if not judge or settings.labels or draft.of("annotator", "label", "labels", VALUE, "verdict"):
+        return
+    raise Ask(
+        draft.name,
+        f"its rows are verdicts, of those named in {judge}, and no table holds labels of people: "
+        "give one beside it",
+        ("they are people", columns_as({judge: "annotator"})),
+    )
 
 
 def _settle_shared_roles(labels: Sequence[Draft], verdicts: Sequence[Draft]) -> None:
