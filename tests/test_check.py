@@ -227,7 +227,8 @@ def test_verdicts_alone_are_no_labels_of_people(call, tmp_path: Path) -> None:
     assert code == 2
     assert "verdicts, of those named in judge, and no table holds labels of people" in out
     code, out, _ = call("check", table, "--column", "judge=annotator")
-    assert code == 0 and "4 human labels" in out
+    assert code == 0
+    assert "4 human labels" in out
 
 
 def test_a_rubric_among_the_files_is_the_one_that_labels_are_held_against(tmp_path: Path) -> None:

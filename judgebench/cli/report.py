@@ -189,13 +189,26 @@ def _opened(
 ) -> Study:
     """The study, with the column `by` kept; an error about this column names the option `--by`."""
     try:
-        return open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+        study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+        _check_no_labels(study, by, files.column or ())
+        return study
     except SetupError as error:
         problems = [
             replace(p, field="--by") if by and (p.field, p.found) == ("--column", by) else p
             for p in error.problems
         ]
         raise SetupError(problems) from None
+
+
+def _check_no_labels(study: Study, column: str, said: Sequence[str]) -> None:
+    """Raise SetupError where a column that is kept for its groups alone holds labels: without it,
+    one who labelled would be missing from all tables."""
+    cells = {*study.cells.get(column, ())} - {""}
+    of = [m for m in study.rubric.metrics if cells and all(map(m.parse, cells))]
+    if of and f"{column}=kept" not in said:
+        message = f"it holds labels of {of[0].title}, which then count for nobody: if that is meant"
+        raise SetupError(Problem(message, field="--by", found=column,
+                                 allowed=f"--column {column}=kept"))  # fmt: skip
 
 
 def _keep(files: Files, column: str) -> Files:

@@ -48,3 +48,18 @@ def test_an_unknown_column_is_an_error_that_says_which_there_are(  # type: ignor
     code, _, err = call("align", *FILES, *options)
     assert code == 2
     assert told in err
+
+
+def test_an_annotator_is_no_group_of_answers_by_accident(  # type: ignore[no-untyped-def]
+    call, tmp_path: Path
+) -> None:
+    table = tmp_path / "wide.csv"
+    cells = ["yes,yes,yes,yes", "no,yes,no,no", "no,no,no,no", "yes,yes,yes,yes", "no,no,no,yes"]
+    rows = [f"i{i},{cells[i % 5]}" for i in range(30)]
+    table.write_text("\n".join(["item_id,ann,ben,cat,gpt", *rows]))
+    code, _, err = call("align", table, "--by", "ann")
+    assert code == 2
+    assert "--by: it holds labels of Label, which then count for nobody" in err
+    code, out, _ = call("align", table, "--by", "ann", "--column", "ann=kept")
+    assert code == 0
+    assert "By ann: the judges in each group of answers" in out
