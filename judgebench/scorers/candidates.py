@@ -15,8 +15,7 @@ from judgebench.results.blocks import IntervalKind
 from judgebench.rubric import Metric
 from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.open import verdicts_of
-from judgebench.scorers.config import SIMPLE
-from judgebench.scorers.scorer import Better
+from judgebench.scorers.config import BASELINES, Better
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.studies.answers import IndexedAnswers
@@ -39,7 +38,7 @@ class ScorerRun:
     @property
     def is_control(self) -> bool:
         """True where it has no meaning of its own, so that all others must do better."""
-        return self.about.get("scorer") in SIMPLE
+        return self.about.get("scorer") in BASELINES
 
     @property
     def remarks(self) -> Mapping[tuple[str, bool], int]:

@@ -426,7 +426,8 @@ def _computed(
         estimate = _interval(value, left_out, level, confidence, _bounds(coefficient))
         estimate = replace(estimate, method=estimate.method and estimate.method + found.told)
     estimate = replace(estimate, n=found.n, n_missing=missing, level=confidence)
-    tie = None if found.tie is None else found.tie * float(np.nanstd(rated.scores))
+    spread = float(np.nanstd(rated.scores[~np.isnan(rated.human)]))  # of what was standardized
+    tie = None if found.tie is None else found.tie * spread
     return Association(level, coefficient, estimate, found.chance, tie, left_out)
 
 
