@@ -7,17 +7,16 @@ that say the same. `units` and `most` count what was repeated, and its runs.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
-from judgebench.errors import Problem, raise_any, some
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
@@ -29,17 +28,11 @@ from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import Study
 
 ANALYSIS, ANSWERS = "repeated", "answers"
-MOST_SYSTEMS = 20
-ONE_SYSTEM = "only one system is named"
-OF_THESE_RUNS = "a count of these runs, which has no interval"
-TOO_MANY_SYSTEMS = f"there are more than {MOST_SYSTEMS} systems"
 RATIO_SCALES = frozenset((
     "length", "question-overlap", "rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter",
     "bits-per-byte", "byte-perplexity", "word-perplexity", "relaxed-perplexity",
 ))  # fmt: skip
 """Scorers whose 0 is a true zero and whose numbers are never below it."""
-
-Unit = tuple[str, str, str]  # system, question, group
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,13 +48,10 @@ class Consistency(Shown):
 
 @dataclass(frozen=True)
 class Repeats:
-    """The items scored several times. `rows` (units, runs) are those of the texts, -1 for none;
-    `systems` and `questions` (units,) are codes."""
+    """The items scored several times. `rows` (units, runs) are those of the texts, -1 for none."""
 
     runs: str
     rows: IntArray
-    systems: IntArray
-    questions: IntArray
     clusters: Clusters
 
 
@@ -75,17 +65,14 @@ class Scores:
     is_ratio: bool = False
 
 
-def repeats_of(runs: str, units: Iterable[tuple[Unit, Sequence[int]]]) -> Repeats:
-    """Of the units, each with the rows of its texts, those with two texts or more."""
-    several = [(unit, rows) for unit, rows in units if len(rows) > 1]
+def repeats_of(runs: str, units: Iterable[tuple[str, Sequence[int]]]) -> Repeats:
+    """Of the units, each the name of its group and the rows of its texts, those with two texts or
+    more."""
+    several = [(group, rows) for group, rows in units if len(rows) > 1]
     table = np.full((len(several), max((len(rows) for _, rows in several), default=0)), -1)
-    seen, questions = Counter[tuple[str, str]](), []
-    for place, ((system, question, _), rows) in enumerate(several):
+    for place, (_, rows) in enumerate(several):
         table[place, : len(rows)] = rows
-        seen[system, question] += 1  # a question that a system has twice is two questions
-        questions.append((question, seen[system, question]))
-    systems, groups = (Clusters.of(unit[i] for unit, _ in several) for i in (0, 2))
-    return Repeats(runs, table, systems.codes, Clusters.of(questions).codes, groups)
+    return Repeats(runs, table, Clusters.of(group for group, _ in several))
 
 
 def repeated_rows(repeats: Repeats, scores: Iterable[Scores], level: float) -> Iterator[Row]:
@@ -116,17 +103,7 @@ def _numbers(repeats: Repeats, scores: Scores, level: float) -> Mapping[str, Est
     sums = ClusterCounts(repeated_measures.spread_sums(x, repeats.clusters))
     found = {key: estimate(sums, statistic) for key, statistic in statistics.items()}
     found["runs"] = repeated_measures.runs_for_reliability(found["icc"])
-    return {**found, "flips": _flips(x[used], repeats.systems[used], repeats.questions[used])}
-
-
-def _flips(x: FloatArray, systems: IntArray, questions: IntArray) -> Estimate:
-    names, codes = np.unique(systems, return_inverse=True)
-    if not 2 <= len(names) <= MOST_SYSTEMS:
-        return Estimate(None, reason=TOO_MANY_SYSTEMS if len(names) > 1 else ONE_SYSTEM)
-    flips = repeated_measures.order_flips(x, codes, questions)
-    if np.isnan(flips):
-        return Estimate(None, reason=repeated_measures.TOO_FEW_RUNS)
-    return Estimate(flips, reason=OF_THESE_RUNS)
+    return found
 
 
 def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
@@ -149,7 +126,7 @@ def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
 
 def _repeats(runs: str, answers: IndexedAnswers, rows: Iterable[Sequence[int]]) -> Repeats:
     several = [(answers[of[0]], of) for of in rows if len(of) > 1 and min(of) >= 0]
-    return repeats_of(runs, (((a.system, a.question or a.group, a.group), of) for a, of in several))
+    return repeats_of(runs, ((answer.group, of) for answer, of in several))
 
 
 def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
@@ -193,34 +170,38 @@ def consistency(
     read = read_table(table, filter(None, [group, system, *scores, *ratio]))
     roles = columns_by_role(read.columns, ("group", "question", "system"))
     group = group or roles.get("group") or roles.get("question") or ""
+    if not group:
+        message, allowed = "no column is called `group`, `question` or alike", some(read.columns)
+        raise SetupError(Problem(message, read.file, 1, "group", allowed=allowed))
     system = system or (roles.get("system", "") if roles.get("system") != group else "")
     names = [*scores] or read.scores(group, system, roles.get("question"))
-    repeats = _table_repeats(read, group, system, names)
-    x = read.numbers(*names)
-    negative = [c for c, of in zip(names, x.T, strict=True) if c in ratio and (of < 0).any()]
-    message = "is below 0 somewhere: no ratio scale"
-    raise_any([Problem(message, read.file, None, c) for c in negative])
+    x, systems = read.numbers(*names), read.contents(system) if system else [""] * len(read)
+    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row, unit in enumerate(zip(systems, read.filled(group), strict=True)):
+        rows_by_unit[unit].append(row)
+    units = ((question, rows) for (_, question), rows in rows_by_unit.items())
+    repeats = repeats_of(ANSWERS, units)
+    columns = dict(zip(names, x.T, strict=True))
+    _check(read.file, columns, ratio, repeats, list(filter(None, (group, system))))
     is_ratio = {*RATIO_SCALES, *ratio}
-    columns = [Scores(c, "", of, c in is_ratio) for c, of in zip(names, x.T, strict=True)]
-    rows = repeated_rows(repeats, columns, level)
-    return Consistency(read.stem, Results(tuple(rows)), len(read))
+    scored = [Scores(name, "", column, name in is_ratio) for name, column in columns.items()]
+    return Consistency(read.stem, Results(tuple(repeated_rows(repeats, scored, level))), len(read))
 
 
-def _table_repeats(read: Table, group: str, system: str, names: Sequence[str]) -> Repeats:
-    """Raises SetupError where no column names the question or holds scores, or nothing was scored
-    twice."""
-    lacking = [] if names else [Problem("no column holds numbers", read.file)]
-    if not group:
-        message = "no column is called `group`, `question` or alike"
-        lacking.append(Problem(message, read.file, 1, "group", allowed=some(read.columns)))
-    raise_any(lacking)
-    systems = read.contents(system) if system else [""] * len(read)
-    rows_by_unit: dict[Unit, list[int]] = defaultdict(list)
-    for row, (of_system, question) in enumerate(zip(systems, read.filled(group), strict=True)):
-        rows_by_unit[of_system, question, question].append(row)
-    repeats = repeats_of(ANSWERS, rows_by_unit.items())
-    if not len(repeats.rows):
-        by = " and ".join(repr(column) for column in (group, system) if column)
-        message = f"no two rows have the same {by}: nothing was repeated"
-        raise_any([Problem(message, read.file)])
-    return repeats
+def _check(
+    file: str, columns: Mapping[str, FloatArray], ratio: Collection[str], repeats: Repeats,
+    keys: Sequence[str],
+) -> None:  # fmt: skip
+    """Raises SetupError where there are no scores, or nothing was scored twice, or a ratio scale
+    has numbers below 0."""
+    problems = [
+        Problem("is below 0 somewhere: no ratio scale", file, None, name)
+        for name, column in columns.items()
+        if name in ratio and (column < 0).any()
+    ]
+    if not columns:
+        problems.append(Problem("no column holds numbers", file))
+    elif not len(repeats.rows):
+        by = " and ".join(map(repr, keys))
+        problems.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
+    raise_any(problems)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from judgebench.scorers.consistency import steady_rows
 from judgebench.scorers.scorer import reference_systems, references_of
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.association import (
+    COEFFICIENTS,
     Coefficient,
     Level,
     Rated,
@@ -60,7 +62,6 @@ GIVEN_SYSTEM = "given the system"
 TESTED: Mapping[str, Coefficient] = {
     "pooled": "spearman", "within": "spearman", "system": "pearson", GIVEN_SYSTEM: "spearman",
 }  # fmt: skip
-TESTS = ("p", "Williams' p")  # the second over systems alone
 BEST_BASELINE = "best baseline"
 MEDIAN = "the median annotator"
 SIGNIFICANT = 0.05
@@ -94,7 +95,7 @@ class BesideHumans(Shown):
         """True where it is shown to go with the humans more than the best baseline does."""
         keys = {"judge": judge, "metric": metric, "scope": scope}
         low = self.rows.find(TESTED[scope], "difference", **keys).low
-        p = self.rows.find("p_holm", test=TESTS[0], **keys).value
+        p = self.rows.find("p_holm", "test", **keys).value
         return low is not None and low > 0 and p is not None and p <= SIGNIFICANT
 
 
@@ -186,17 +187,16 @@ def association_rows(rated: Rated, row: Row, level: float = LEVEL) -> Iterator[R
 
 def _ceiling(metric: str, humans: Severities, level: float) -> Iterator[Row]:
     """Every person beside the mean of the others; and the median of them, by what they labelled."""
-    by_person = {who: associations(side, level) for who, side in humans.annotators()}
-    for place in dict.fromkeys(place for found in by_person.values() for place in found):
-        each = {who: found[place].estimate for who, found in by_person.items()}
+    sides = dict(humans.annotators())
+    for scope, coefficient in product(humans.levels, COEFFICIENTS) if sides else ():
+        each = {w: association(s, scope, coefficient, level).estimate for w, s in sides.items()}
         known = sorted((e.value, e.n, who) for who, e in each.items() if e.value is not None)
-        half = np.searchsorted(np.cumsum([n for _, n, _ in known]), sum(n for _, n, _ in known) / 2)
-        median = each[known[int(half)][2]] if known else next(iter(each.values()))
+        n = np.cumsum([n for _, n, _ in known])
+        place = int(np.searchsorted(n, n[-1] / 2)) if known else 0
+        median = each[known[place][2]] if known else next(iter(each.values()))
         people = {who: estimate for who, estimate in each.items() if not is_slot(who)}
         for who, estimate in {**people, MEDIAN: median}.items():
-            if place[0] in humans.levels:
-                keys = {"scope": place[0], "who": who}
-                yield Row("ceiling", place[1], estimate, "", metric, keys)
+            yield Row("ceiling", coefficient, estimate, "", metric, {"scope": scope, "who": who})
 
 
 def _differences(
@@ -212,18 +212,10 @@ def _differences(
         apart = difference(rivals[best], side, *place, level)
         keys = {"scope": scope, "who": best}
         yield Row("difference", place[1], apart.estimate, name, keys=keys)
-        tests = zip(TESTS, (apart.p, apart.williams), strict=True)
-        for test, p in tests if scope == "system" else [(TESTS[0], apart.p)]:
-            method, reason = _test_method(test, scope), "" if p is not None else _NO_TEST
-            estimate = Estimate(p, method=method, n=apart.estimate.n, reason=reason)
-            keys_of_test = {**keys, "test": test, "of": place[1]}
-            yield Row("test", "p", estimate, name, keys=keys_of_test)
-
-
-def _test_method(test: str, level: Level) -> str:
-    if test == "Williams' p":
-        return "Williams' test of two correlations with the same severities, two-sided"
-    return SIGNS_FLIPPED if level == "within" else SIDES_SWAPPED
+        method = SIGNS_FLIPPED if scope == "within" else SIDES_SWAPPED
+        reason = "" if apart.p is not None else _NO_TEST
+        p = Estimate(apart.p, method=method, n=apart.estimate.n, reason=reason)
+        yield Row("test", "p", p, name, keys={**keys, "test": "p", "of": place[1]})
 
 
 def strength(row: Row) -> float:

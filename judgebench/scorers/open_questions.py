@@ -343,26 +343,22 @@ def checked(labels: Any) -> Checked:
     [1.0, 0.5, 0.5]
     """
     table = read_table(labels, ("item_id", "annotator", METRIC), "the labels")
-    by_item: dict[str, list[str]] = defaultdict(list)
+    labels_by_item: dict[str, list[str]] = defaultdict(list)
     for line, row in table.records():
         if row[METRIC] not in ("correct", "wrong"):
-            allowed = "correct, wrong"
-            raise SetupError(Problem("is no label", table.file, line, METRIC, row[METRIC], allowed))
-        by_item[row["item_id"]].append(row[METRIC])
-    made, yes = (np.array([*map(count, by_item.values())]) for count in (len, _n_correct))
-    most = int(made.max())
-    shares = {f"correct {k}/{most}": yes >= k for k in range(1, most + 1)}
-    shares["all agree"] = (yes == 0) | (yes == most)
-    rows = [
-        Row("openqa", name, clustered_mean(np.where(made == most, share, np.nan),
-                                           np.arange(len(made)), "", kind="share"))
-        for name, share in shares.items()
-    ]  # fmt: skip
+            problem = Problem(
+                "is no label", table.file, line, METRIC, row[METRIC], "correct, wrong"
+            )
+            raise SetupError(problem)
+        labels_by_item[row["item_id"]].append(row[METRIC])
+    yes, n = np.array([(of.count("correct"), len(of)) for of in labels_by_item.values()]).T
+    shares = {f"correct {k}/{n.max()}": yes >= k for k in range(1, n.max() + 1)}
+    shares["all agree"] = (yes == 0) | (yes == n)
+    items, rows = np.arange(len(n)), list[Row]()
+    for name, share in shares.items():
+        x = np.where(n == n.max(), share, np.nan)
+        rows.append(Row("openqa", name, clustered_mean(x, items, "", kind="share")))
     return Checked(Results(tuple(rows)))
-
-
-def _n_correct(labels: Sequence[str]) -> int:
-    return labels.count("correct")
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,10 +20,8 @@ from judgebench.scorers.measure import (
     GIVEN_SYSTEM,
     MEDIAN,
     TESTED,
-    TESTS,
     TITLES,
     BesideHumans,
-    strength,
 )
 from judgebench.stats.association import critical_r, shows_nothing
 from judgebench.stats.repeated_measures import FAMILY
@@ -49,7 +47,7 @@ _CONTROLS = (
 )
 _THESE = (
     "Intervals and permutation tests are about these systems. Whether it holds for systems like "
-    "these is asked by Williams' test, and by the |r| that so many systems need."
+    "these is asked by the |r| that so many systems need."
 )
 _PAIRS = (
     "Pairwise accuracy: of two answers, how often both humans and scores say the same of which is "
@@ -58,8 +56,9 @@ _PAIRS = (
 )
 _CHANCE = "By chance"
 _MINUS = f"Minus the {BEST_BASELINE}"
-_TEST_HEADINGS = {test: f"{test}, {BEST_BASELINE}" for test in TESTS}
-_HEADINGS = (*TITLES.values(), _CHANCE, _MINUS, *_TEST_HEADINGS.values())
+_P = f"p, {BEST_BASELINE}"
+_HOLM = "Holm p of r"
+_HEADINGS = (*TITLES.values(), _CHANCE, _MINUS, _P, _HOLM)
 _BRIEF = (TITLES["spearman"], _MINUS)
 _BRIEFLY = "How scorers go with the humans' severities"
 
@@ -150,9 +149,9 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] = ()) -> Tabl
     columns: a line for each scorer of each metric, then one of the baselines each and the median
     annotator."""
     notes = (_TURNED, _PAIRS, _CONTROLS, _THESE if level == "system" else "")
-    key, title = (f"scorers_{level}", _LEVELS[level])
+    layout = Layout(f"scorers_{level}", _LEVELS[level], ("Metric", "Scorer"), notes, absent=None)
     if columns:
-        key, title, notes = "scorers_brief", _BRIEFLY, (_TURNED, _CONTROLS, "", "")
+        layout = replace(layout, key="scorers_brief", title=_BRIEFLY, notes=(_TURNED, _CONTROLS))
 
     def line(row: Row) -> tuple[str, str]:
         name = f"{row.judge} (baseline)" if row["kind"] == "control" else row.judge
@@ -163,22 +162,33 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] = ()) -> Tabl
         best = is_difference and found.beats_controls(row.judge, row.metric, level)
         return replace(_cell(row), best=best)
 
-    rows = [row for row in found.rows.select(scope=level) if _is_shown(row)]
-    present = [heading for heading in _HEADINGS if heading in {*map(_heading, rows)}]
-    layout = Layout(key, title, ("Metric", "Scorer"), notes, absent=None)
-    return layout.of(rows, line, _heading, columns or present, cell)
+    return _coefficients(found.rows.select(scope=level), layout, line, columns, cell)
+
+
+def _coefficients(
+    rows: Sequence[Row],
+    layout: Layout,
+    line: Callable[[Row], tuple[str, str]],
+    columns: Sequence[str] = (),
+    cell: Callable[[Row], Content] | None = None,
+) -> Table:
+    shown = [row for row in rows if _is_shown(row)]
+    present = [heading for heading in _HEADINGS if heading in {*map(_heading, shown)}]
+    return layout.of(shown, line, _heading, columns or present, cell or _cell)
 
 
 def _is_shown(row: Row) -> bool:
     """True for a coefficient, a difference, a corrected p value, and the median annotator."""
     if row.analysis == "ceiling":
         return row["who"] == MEDIAN
-    return row.analysis in ("association", "chance", "difference") or row.statistic == "p_holm"
+    if row.statistic == "p_holm":
+        return row["of"] == "pearson" or bool(row["test"])
+    return row.analysis in ("association", "correlation", "chance", "difference")
 
 
 def _heading(row: Row) -> str:
     if row.analysis == "test":
-        return _TEST_HEADINGS.get(row["test"], "Holm p of r")
+        return _P if row["test"] else _HOLM
     other = {"chance": _CHANCE, "difference": _MINUS}
     return other.get(row.analysis) or TITLES[row.statistic]
 
@@ -245,24 +255,20 @@ def _families_in_words(rows: Results) -> Iterator[str]:
 
 _STEADY_HEADINGS = {
     "within_sd": "SD within", "between_sd": "SD between", "icc": "ICC",
-    "runs": "Runs for reliability 0.9", "cv": "CV", "flips": "Order flips",
+    "runs": "Runs for reliability 0.9", "cv": "CV",
     "variance_over_range": "Variance / range",
 }  # fmt: skip
 _STEADY_NOTES = (
     "SD within: standard deviation of one run; that of a mean of r runs is smaller by the root of "
     "r. SD between: of answers without that noise. ICC: the share of the variance of single runs "
     "that lies between answers.",
-    "Reliability 0.9: of so many runs the mean has a standard error of a third of SD between. "
-    "Order flips: how often two runs put two systems in opposite order; 0.5 is a coin toss.",
+    "Reliability 0.9: of so many runs the mean has a standard error of a third of SD between.",
     "Variance / range: as a published comparison of metrics does it; it has the unit of the score, "
     "and a few high scores make a metric near zero look steady. CV: mean of SD / mean, for scales "
     "with a true zero alone.",
 )
 # As far as the intervals bear it out.
 _CONCLUSIONS: Sequence[tuple[str, Callable[[Estimate], bool], str]] = (
-    ("flips", lambda e: (e.value or 0) > 0.1,
-     "Do not rank systems by one run of {}: two runs put two systems in opposite order in more "
-     "than 10% of cases."),
     ("within_sd", lambda e: e.value == 0, "{}: every run of an answer has the same score."),
     ("icc", lambda e: e.high is not None and e.high < 0.5,
      "{}: more than half of the variance of scores is noise (ICC < 0.5)."),
@@ -311,8 +317,8 @@ def _runs_cell(row: Row) -> Cell:
 
 
 _COLUMNS_AT = {
-    "pooled": "over all items", "within": "within groups, the mean of those that vary",
-    "system": "over systems", GIVEN_SYSTEM: "once the mean of each system is taken off",
+    "pooled": "Over all items", "within": "Within groups, the mean of those that vary",
+    "system": "Over systems", GIVEN_SYSTEM: "Once the mean of each system is taken off",
 }  # fmt: skip
 _ONLY_THESE = (
     "Intervals are about these systems. What would hold for systems like these depends on how many "
@@ -324,11 +330,15 @@ _MANY = 50  # systems show also what is weak
 def correlations_part(found: Correlations) -> ReportSection:
     """The part."""
     targets = found.rows.values("metric", "correlation")
-    levels = found.rows.values("scope", "correlation")
-    tables = tuple(_columns_table(found, target, level) for target in targets for level in levels)
+    tables = []
+    for level in found.rows.values("scope", "correlation"):
+        title, notes = _COLUMNS_AT[level], (_ONLY_THESE if level == "system" else "",)
+        layout = Layout(f"correlations_{level}", title, ("Beside", "Column"), notes, absent=None)
+        rows = [row for row in found.rows if row["scope"] in (level, "")]
+        tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge)))
     same = redundancy_block(found.rows)
     sentences = (*_columns_in_words(found), *same.text)
-    together = Block("How the columns go together", sentences, tables, on_screen=True)
+    together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
     same = replace(same, text=(), on_screen=not targets)
     title = "how scores go together"
     return ReportSection("correlations", title, found.rows, (together, same))
@@ -355,18 +365,3 @@ def _columns_in_words(found: Correlations) -> Iterator[str]:
             f"{target}: {passed} of {counted(len(tested), 'column')} with p < .05, where chance "
             f"alone gives {0.05 * len(tested):.2g}; after Holm's correction {left or 'none'}."
         )
-
-
-def _columns_table(found: Correlations, target: str, level: str) -> Table:
-    """A row for each column, the strongest first."""
-    keys = {"metric": target, "scope": level}
-    pearson = found.rows.select("correlation", "pearson", **keys)
-    order = [row.judge for row in sorted(pearson, key=strength, reverse=True)]
-    tests = found.rows.select("test", "p_holm", of="pearson", metric=target)
-    rows = [*found.rows.select("correlation", **keys), *found.rows.select("chance", **keys), *tests]
-    title = f"Columns beside {target}, {_COLUMNS_AT[level]}"
-    notes = (_ONLY_THESE if level == "system" and not tests else "",)
-    layout = Layout(f"correlations_{level}_{target}", title, ("Column",), notes, absent=None)
-    rows.sort(key=lambda row: order.index(row.judge))
-    columns = dict.fromkeys(map(_heading, rows))
-    return layout.of(rows, lambda row: (row.judge,), _heading, columns, _cell)

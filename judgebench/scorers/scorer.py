@@ -31,17 +31,21 @@ NO_QUESTION = "the question is empty"
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The score of one answer. Without a `value`, `status` and `reason` say why; beside a value a
-    `reason` is a remark that is counted, such as that the tail of a text was cut."""
+    """The score of one answer. Without a `value`, `reason` says why; beside a value a `reason` is a
+    remark that is counted, such as that the tail of a text was cut."""
 
     value: float | None
-    status: Status = Status.OK
     reason: str = ""
+
+    @property
+    def status(self) -> Status:
+        """How the scoring ended."""
+        return Status.SKIPPED if self.value is None else Status.OK
 
     @classmethod
     def none(cls, reason: str) -> Scored:
         """No score, and why."""
-        return cls(None, Status.SKIPPED, reason)
+        return cls(None, reason)
 
 
 class Scorer(Protocol):
@@ -200,7 +204,7 @@ class PairScorer:
             return scored[0] if scored else Scored.none(NO_REFERENCE)
         best = min if self.better == "lower" else max
         reasons = (one.reason for one in scored if one.value is not None)
-        return Scored(best(values), reason=max(reasons, key=len))
+        return Scored(best(values), max(reasons, key=len))
 
 
 class KeptScores:
@@ -241,8 +245,7 @@ class KeptScores:
             if self._path and self._path.is_file():
                 drop_torn_line(self._path)
                 for _, line in read_lines(self._path):
-                    status = Status(line.get("status", "ok"))
-                    self._cache[line["key"]] = Scored(line["value"], status, line.get("reason", ""))
+                    self._cache[line["key"]] = Scored(line["value"], line.get("reason", ""))
         return self._cache
 
     def _keep(self, scores: Mapping[str, Scored]) -> None:
@@ -253,9 +256,8 @@ class KeptScores:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
                 for key, one in scores.items():
-                    status = {"status": one.status.value, "reason": one.reason}
-                    line = {"key": key, "value": one.value, **(status if one.reason else {})}
-                    file.write(to_line(line))
+                    reason = {"reason": one.reason} if one.reason else {}
+                    file.write(to_line({"key": key, "value": one.value, **reason}))
 
     def close(self) -> None:
         """Give back the scorer's engine and what was read; may be used again."""

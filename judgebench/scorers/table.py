@@ -69,19 +69,15 @@ def questions_of(table: AnswerTable) -> list[dict[str, str]]:
         allowed = ", ".join(table.columns)
         message = "no column is called `question` or alike"
         raise SetupError(Problem(message, table.file, 1, "question", allowed=allowed))
+    table.filled(roles["question"])
     others = [c for c in table.columns if c not in (*roles.values(), *_OWN)]
     questions: dict[str, dict[str, str]] = {}
-    problems = []
     for line, row in table.records():
+        item = row.get(roles.get("item", "")) or f"q{line}"
+        own = {"item_id": item, "group": row.get(roles.get("group", "")) or item}
         question = row[roles["question"]]
-        if not question:
-            problems.append(Problem("is blank", table.file, line, "question"))
-        elif question not in questions:
-            item = row.get(roles.get("item", "")) or f"q{line}"
-            own = {"item_id": item, "group": row.get(roles.get("group", "")) or item}
-            kept = {name: row[name] for name in others}
-            questions[question] = {**own, "question": question, **kept}
-    raise_any(problems)
+        kept = {name: row[name] for name in others}
+        questions.setdefault(question, {**own, "question": question, **kept})
     return list(questions.values())
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import judgebench as jb
-from judgebench.scorers.consistency import ONE_SYSTEM, TOO_MANY_SYSTEMS
 
 
 def table(systems: int = 3, questions: int = 30, runs: int = 5) -> pd.DataFrame:
@@ -38,8 +37,6 @@ def test_noise_is_told_from_what_differs_between_answers(found) -> None:
     assert results.find("icc", judge="bleu").value < 0.1
     assert results.find("within_sd", judge="ppl").value == 0
     assert results.find("icc", judge="chrf").n == 90
-    flips = {name: results.find("flips", judge=name).value for name in ("chrf", "bleu")}
-    assert flips["chrf"] < 0.2 < flips["bleu"]
     assert len(found.to_frame()) == len(results.rows)
 
 
@@ -47,7 +44,6 @@ def test_noise_over_range_and_over_what_differs_disagree(found) -> None:
     said = " ".join(str(found).split())
     assert "90 pairs of system and question with up to 5 answers each." in said
     assert "ppl: every run of an answer has the same score." in said
-    assert "Do not rank systems by one run of bleu: two runs put two systems in opposite" in said
     ranged = {name: found.results.find("variance_over_range", judge=name).value
               for name in ("bleu", "chrf")}  # fmt: skip
     assert ranged["bleu"] < ranged["chrf"]
@@ -85,13 +81,6 @@ def test_gaps_are_left_out_and_counted() -> None:
     scores.loc[0, "chrf"] = np.nan
     one = jb.consistency(scores, group="question", system="model").results.find("icc", judge="chrf")
     assert (one.n, one.n_missing) == (87, 3)
-
-
-def test_systems_change_places_only_where_there_are_several_and_not_too_many() -> None:
-    flips = jb.consistency(table(systems=1), group="question").results.find("flips")
-    assert (flips.value, flips.reason) == (None, ONE_SYSTEM) == (None, "only one system is named")
-    many = jb.consistency(table(systems=21, questions=2), group="question", system="model")
-    assert many.results.find("flips").reason == TOO_MANY_SYSTEMS == "there are more than 20 systems"
 
 
 def test_the_command_prints_and_writes_the_same(call, tmp_path) -> None:

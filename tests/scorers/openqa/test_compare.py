@@ -78,7 +78,7 @@ def test_the_command_prints_and_writes_a_report(call: Any, tmp_path: Path) -> No
     options = ("--against", "correct", "--group", "exam_id", "--system", "system")
     code, out, err = call("score", "correlate", *paths, *options, "--to", tmp_path / "report")
     assert (code, err) == (0, "")
-    assert "Columns beside correct" in out
+    assert "How the columns go together" in out
     assert "With 4 systems, |r| below .95 shows nothing." in out
     assert (tmp_path / "report" / "report.html").exists()
 

@@ -138,7 +138,7 @@ def test_a_number_that_is_none_is_told(model: Any) -> None:
 def test_an_encoder_without_a_head_is_refused(folder: Path) -> None:
     """transformers would draw one at random and say so in a log."""
     scorer = opened({"model": str(folder), "label": "LABEL_0"})
-    with pytest.raises(SetupError, match="holds no classifier or regressor: weights are missing"):
+    with pytest.raises(SetupError, match="holds no classifier or regressor"):
         scorer.score(ANSWERS)
 
 
