@@ -49,7 +49,7 @@ _MAX_TOKENS = 700  # of a reply
 
 class ExamQuestion(BaseModel):
     """A question with options, of which `reference` is the right one, and the open `question` that
-    it became, by which `rewriting`; with a `reason` it is left out. Questions of one `group` share
+    it became; with a `reason` it is left out. Questions of one `group` share
     a case."""
 
     model_config = ConfigDict(frozen=True)
@@ -60,7 +60,6 @@ class ExamQuestion(BaseModel):
     options: tuple[str, ...]
     reference: str
     question: str = ""
-    rewriting: str = ""
     reason: str = ""
     detail: str = ""
 
@@ -224,27 +223,24 @@ def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> li
 
     shown = {item: one.closed for item, one in questions.items() if not one.reason}
     replies = [writer.ask(name, _Rewritten, shown) for name in REWRITINGS]
-    offers: dict[str, list[tuple[str, str]]] = {}
+    offers: dict[str, list[str]] = {}
     for item in (item for item in shown if all(item in of for of in replies)):
         texts, against = _proposals(questions[item], [of[item] for of in replies])
-        # Which is shown first is drawn, for a model may prefer the first.
-        offers[item] = sorted(texts.items(), key=content_hash)
-        if not texts:
+        if texts:  # which is shown first is drawn, for a model may prefer the first
+            offers[item] = sorted(texts, key=content_hash)
+        else:
             update(item, reason=against)
     asked = {
-        item: {**shown[item], "first": two[0][1], "second": two[1][1] if len(two) > 1 else ""}
-        for item, two in offers.items()
-        if two
+        item: {**shown[item], "first": texts[0], "second": "".join(texts[1:])}
+        for item, texts in offers.items()
     }
     for item, chosen in writer.ask(CHOOSE, _Chosen, asked).items():
-        by_letter = dict(zip("AB", offers[item], strict=False))
         if isinstance(chosen, str):
             update(item, reason="the choice cannot be read", detail=chosen)
-        elif chosen.best not in by_letter:
-            update(item, reason="no rewriting is good enough")
+        elif text := dict(zip("AB", offers[item], strict=False)).get(chosen.best):
+            update(item, question=text)
         else:
-            name, text = by_letter[chosen.best]
-            update(item, rewriting=name, question=text)
+            update(item, reason="no rewriting is good enough")
     asked = {
         item: {"question": one.question, "answer": one.reference}
         for item, one in questions.items()
@@ -254,7 +250,7 @@ def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> li
     for item in asked:
         check = checks.get(item)
         if check is None:
-            update(item, question="", rewriting="")
+            update(item, question="")
         elif isinstance(check, str):
             update(item, reason="the check cannot be read", detail=check)
         elif check.only == "no":
@@ -268,20 +264,18 @@ def _without_negatives(question: ExamQuestion) -> ExamQuestion:
     return question.model_copy(update={"reason": reason})
 
 
-def _proposals(
-    of: ExamQuestion, replies: Sequence[_Rewritten | str]
-) -> tuple[Mapping[str, str], str]:
-    """The different rewritings that can stand, by prompt, and what speaks against the others."""
-    texts, against = dict[str, str](), set[str]()
-    for name, reply in zip(REWRITINGS, replies, strict=True):
+def _proposals(of: ExamQuestion, replies: Sequence[_Rewritten | str]) -> tuple[set[str], str]:
+    """The different rewritings that can stand, and what speaks against the others."""
+    texts, against = set[str](), set[str]()
+    for reply in replies:
         if isinstance(reply, str):
             against.add("a rewriting cannot be read")
         elif reply.suitable == "no":
             against.add("unsuitable for an open question")
-        elif why := unfit(text := reply.question.strip(), of):
+        elif why := unfit(reply.question.strip(), of):
             against.add(why)
-        elif text not in texts.values():
-            texts[name] = text
+        else:
+            texts.add(reply.question.strip())
     return texts, "; ".join(sorted(against))
 
 

@@ -84,7 +84,7 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
     yield from found.references
     for metric, title in found.titles.items():
         yield from _worth(found, metric, title)
-    systems = {len(humans.systems) for humans in found.humans.values() if "system" in humans.levels}
+    systems = {of.n_systems for of in found.humans.values() if "system" in of.levels}
     yield from map(shows_nothing, sorted(systems))
     if not found.humans:
         yield "There are no human labels to hold the scorers against."

@@ -67,7 +67,7 @@ def test_an_annotator_is_held_against_those_who_labelled_the_same() -> None:
     nan = np.nan
     each = np.array([[0.0, 2.0, nan], [1.0, nan, nan], [2.0, 2.0, 5.0]])
     mean = Rated(np.full(3, nan), np.zeros(3), apart(3))
-    found = dict(Severities(("A", "B", "C"), np.arange(3), each, mean, ()).annotators())
+    found = dict(Severities(("A", "B", "C"), np.arange(3), each, mean, 0).annotators())
     assert {who: one.scores.tolist() for who, one in found.items()} == {
         "A": [0.0, 2.0], "B": [2.0, 2.0], "C": [5.0],
     }  # fmt: skip
