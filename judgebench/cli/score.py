@@ -20,11 +20,11 @@ from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, ech
 from judgebench.errors import Problem, SetupError
 
 ScoreTable = Annotated[Path, typer.Argument(metavar="FILE", help="A table with scores.")]
+MODEL_HELP = "The model: a backend such as llamacpp:smollm2, or the YAML file of a judge."
 ModelOption = Annotated[
     str,
     typer.Option(
-        "--backend", metavar="BACKEND",
-        help="The model: a backend such as llamacpp:smollm2, or the YAML file of a judge.",
+        "--backend", metavar="BACKEND", help=MODEL_HELP,
     ),
 ]  # fmt: skip
 
@@ -196,7 +196,7 @@ def correlate(
 @app.command()
 def openqa(
     source: Path = argument("FILE", "Questions with options: a table of any format."),
-    backend: str = option("", "BACKEND", "The model that rewrites; see `score answers`."),
+    backend: str = option("", "BACKEND", MODEL_HELP),
     to: Path | None = option(None, "FOLDER", "Where to write."),
     called: list[str] = option(
         (),

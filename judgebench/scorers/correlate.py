@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import reduce
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
@@ -64,12 +65,13 @@ def correlate(
 
     A table has a row for each `system`, or for each item where `group` names the column of its
     question; blank cells are gaps. Of several tables, one with columns of its own adds these to the
-    rows with the same question and system (the mean, where it has several); one with the same
-    columns adds rows. The columns of `scores` are held `against` those named, those of `flip` with
-    the sign changed (`*` fits anything in both). A list in a cell is a column for each of its
-    numbers, `ratings[0]` and so on. `{"human": ["ann", "ben"]}` is the mean of raters, who rate on
-    one scale: their agreement is Krippendorff's alpha at interval level. A system whose answers are
-    the reference text is left out, with a sentence.
+    rows with the same question and system (the mean, where it has several); any other adds rows.
+
+    The columns of `scores` are held `against` those named, those of `flip` with the sign changed
+    (`*` fits anything in both). A list in a cell is a column for each of its numbers, `ratings[0]`
+    and so on. `{"human": ["ann", "ben"]}` is the mean of raters, who rate on one scale: their
+    agreement is Krippendorff's alpha at interval level. A system whose answers are the reference
+    text is left out, with a sentence.
 
     Raises SetupError with every problem of the tables.
 
@@ -83,14 +85,15 @@ def correlate(
     targets = against if isinstance(against, Mapping) else dict.fromkeys(against, ())
     sources = tables if isinstance(tables, list | tuple) else [tables]
     keys = {"group": group, "system": system}
+    frames: list[pd.DataFrame] = []
+    copies: dict[str, str] = {}
     reads = [_plain(read_table(source, filter(None, keys.values())), targets) for source in sources]
-    first, *others = reads
-    systems = _systems(first, keys)
-    copies = reference_systems(_texts(first, systems))
-    kept = [row for row, of_row in enumerate(systems) if of_row not in copies]
-    frame = _frame(first.at(kept), keys, targets)
-    for read in others:
-        frame = _joined(frame, _frame(read, keys, targets), read.file)
+    for read in reads:
+        systems = _systems(read, keys)
+        copies |= reference_systems(_texts(read, systems))
+        kept = [row for row, of_row in enumerate(systems) if of_row not in copies]
+        frames.append(_frame(read.at(kept), keys, targets))
+    first, frame = reads[0], reduce(_joined, frames)
     numbers = {str(name): frame[name].to_numpy(float) for name in frame if name not in keys}
     for name in _fitting(flip, numbers, "flip", first.file):
         numbers[name] = -numbers[name]
@@ -170,19 +173,22 @@ def _frame(read: Table, keys: Mapping[str, str], targets: Targets) -> pd.DataFra
     return pd.DataFrame({**of_keys, **dict(zip(names, read.numbers(*names).T, strict=True))})
 
 
-def _joined(frame: pd.DataFrame, other: pd.DataFrame, file: str) -> pd.DataFrame:
+def _joined(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The rows of both, or the columns that only the other has, at the same question and system."""
     import pandas as pd
 
     keys = [role for role in ("group", "system") if role in frame]
     if not keys:
         message = "several tables need the columns that name question or system: --group, --system"
-        raise SetupError(Problem(message, file))
-    if {*other} & {*frame} - {*keys}:
-        return pd.concat([frame, other], ignore_index=True)
-    means = other.groupby(keys, as_index=False).mean()
-    if frame[keys].merge(means[keys]).empty:
-        raise SetupError(Problem("no question and system is in both tables", file))
-    return frame.merge(means, on=keys, how="left")
+        raise SetupError(message)
+    new = [name for name in other if name not in frame]
+    common = frame[keys].drop_duplicates().merge(other[keys].drop_duplicates())
+    if new and len(common):
+        means = other[[*keys, *new]].groupby(keys, as_index=False).mean()
+        return frame.merge(means, on=keys, how="left")
+    if {*other} <= {*keys, *new}:
+        raise SetupError("no question and system is in both tables")
+    return pd.concat([frame, other], ignore_index=True)
 
 
 def _texts(read: Table, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:

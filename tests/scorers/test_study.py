@@ -111,6 +111,15 @@ def test_systems_are_compared_by_their_means(ran: Ran) -> None:
     assert row.estimate.n == 4
 
 
+def test_given_the_system_it_is_the_correlation_of_what_systems_leave(ran: Ran) -> None:
+    _, found, columns = ran
+    x, y = -columns["good"].reshape(-1, 4), columns["omission"].mean(axis=1).reshape(-1, 4)
+    rest = [(side - side.mean(axis=0)).ravel() for side in (x, y)]
+    about = {"judge": "good", "metric": "omission", "scope": "given the system"}
+    r = found.results.find("pearson", "association", **about).value
+    assert r == pytest.approx(stats.pearsonr(*rest).statistic)
+
+
 def test_within_questions_it_is_the_mean_over_those_that_differ(ran: Ran) -> None:
     _, found, columns = ran
     x, y = -columns["good"].reshape(-1, 4), columns["omission"].mean(axis=1).reshape(-1, 4)
