@@ -100,6 +100,17 @@ def test_lists_of_references_in_jsonl(tmp_path: Path) -> None:
     bench.close()
 
 
+def test_a_metric_computed_elsewhere_is_a_column() -> None:
+    """F1-RadGraph, say, whose package does not go with transformers 5."""
+    reports = pd.DataFrame({"text": ["No effusion.", "Clear."], "f1_radgraph": ["0.4", ""]})
+    scorer = {"scorer": "column", "name": "f1-radgraph", "from": "f1_radgraph", "better": "higher"}
+    frame = jb.score(reports, [scorer]).to_frame()
+    assert frame["f1-radgraph"].to_list()[0] == 0.4
+    assert frame["f1-radgraph_reason"].to_list() == ["", "the column f1_radgraph is blank"]
+    with pytest.raises(jb.SetupError, match="f1_radgraph, item 3: is no number; found high"):
+        jb.score(reports.assign(f1_radgraph=["0.4", "high"]), [scorer])
+
+
 def test_every_problem_of_the_scorers_at_once() -> None:
     with pytest.raises(jb.SetupError) as error:
         jb.score(frame(), ["rouge", {"scorer": "chrf", "stemmer": True}, "ter", "ter"])
