@@ -59,7 +59,7 @@ from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
-from judgebench.scorers.config import SIMPLE, ColumnConfig, scorer_config
+from judgebench.scorers.config import BASELINES, ColumnConfig, scorer_config
 from judgebench.scorers.judges import LabelThresholds, open_scorer
 from judgebench.scorers.scorer import KeptScores
 from judgebench.stats.agreement import accepted_shares, hits, response_sets, shares_of_others
@@ -770,7 +770,7 @@ def follow(world: Graded, draws: int, seed: int) -> Follows:
         of = graded(world, rng)
         material = material_for(of, number)
         column = ColumnConfig.model_validate({"scorer": "column", "name": "score", "from": "score"})
-        configs = [column, *(scorer_config(name) for name in SIMPLE)]
+        configs = [column, *(scorer_config(name) for name in BASELINES)]
         scorers = [open_scorer(config, list(of.answers), Path()) for config in configs]
         learners = [LabelThresholds(KeptScores(scorer, None), of.rubric) for scorer in scorers]
         for cells in (material.cells, in_sample(material)):
@@ -779,7 +779,7 @@ def follow(world: Graded, draws: int, seed: int) -> Follows:
                     learnt_labels(material, learner, cells, Path(home) / str(place))
                     for place, learner in enumerate(learners)
                 )
-            fitted = dict(zip(SIMPLE, controls, strict=True))
+            fitted = dict(zip(BASELINES, controls, strict=True))
             outcome, right = _decided(of, judged, fitted, rng)[0], float((judged == of.true).mean())
             if len(cells) == 1:
                 tally.leaking[outcome] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,11 +20,11 @@ from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, ech
 from judgebench.errors import Problem, SetupError
 
 ScoreTable = Annotated[Path, typer.Argument(metavar="FILE", help="A table with scores.")]
+MODEL_HELP = "The model: a backend such as llamacpp:smollm2, or the YAML file of a judge."
 ModelOption = Annotated[
     str,
     typer.Option(
-        "--backend", metavar="BACKEND",
-        help="The model: a backend such as llamacpp:smollm2, or the YAML file of a judge.",
+        "--backend", metavar="BACKEND", help=MODEL_HELP,
     ),
 ]  # fmt: skip
 
@@ -69,7 +68,7 @@ def table(
         (),
         "SCORER",
         "A name of `judgebench list scorers`, or settings such as "
-        "'{scorer: chrf, references: mean}'. Repeatable.",
+        "'{scorer: rouge-l, stemmer: true}'. Repeatable.",
     ),
     role: list[str] = option(
         (),
@@ -151,9 +150,6 @@ def consistency(
     file: ScoreTable,
     columns: Columns = NO_COLUMNS,
     ratio: list[str] = option((), "COLUMN", "A score with a true zero. Repeatable."),
-    standard_error: float | None = option(
-        None, "X", "Say how many runs give a mean this standard error.", min=0
-    ),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -164,26 +160,21 @@ def consistency(
     import judgebench as jb
 
     found = jb.consistency(
-        file, group=columns.group, system=columns.system, scores=columns.column, ratio=ratio,
-        standard_error=standard_error,
-    )  # fmt: skip
+        file, group=columns.group, system=columns.system, scores=columns.column, ratio=ratio
+    )
     show({"consistency": found}, found.name, output, report.write(found))
 
 
 @app.command()
 def correlate(
-    file: ScoreTable,
-    against: list[str] = option((), "COLUMN", "Hold all others against this one. Repeatable."),
+    files: list[Path] = argument("FILE", "Tables with scores, joined by question and system."),
+    against: list[str] = option(
+        (),
+        "COLUMN",
+        "Hold all others against this one, against a mean of raters (human=ann,ben) or against a "
+        "weighted mean (all=MedQA:1273,MMLU:1089). Repeatable.",
+    ),
     columns: FlippedColumns = NO_FLIPS,
-    without_system: list[str] = option(
-        (), "NAME", "Leave out the rows of this system. Repeatable."
-    ),
-    weights: list[str] = option(
-        (), "NAME=COLUMN:WEIGHT,…", "A new column: a weighted mean. Repeatable."
-    ),
-    pairs: list[Path] = option(
-        (), "FILE", "first, second and winner: Bradley-Terry strengths as a column. Repeatable."
-    ),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -193,123 +184,59 @@ def correlate(
     Example: judgebench score correlate scores.csv --against accuracy --flip '*perplexity'
     """
     import judgebench as jb
-    from judgebench.scorers.correlate import parse_weights
+    from judgebench.scorers.correlate import parse_targets
 
-    more = {**parse_weights(weights), **{path.stem: path for path in pairs}}
     found = jb.correlate(
-        file, against, group=columns.group, system=columns.system, flip=columns.flip,
-        scores=columns.column or ("*",), more=more, without=without_system,
+        files, parse_targets(against), group=columns.group, system=columns.system,
+        flip=columns.flip, scores=columns.column or ("*",),
     )  # fmt: skip
     show({"correlate": found}, found.name, output, report.write(found))
 
 
-openqa = Commands(
-    "Turn exam questions with options into open ones, have people check them, compare."
-)
-app.add_typer(openqa, name="openqa")
-
-OpenqaFolder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="What `judgebench score openqa make` wrote.")
-]
-
-
-@openqa.command()
-def make(
-    backend: ModelOption,
-    file: Path = argument("FILE", "Questions with options: a table of any format."),
-    to: Path = option(..., "FOLDER", "Where to write."),
+@app.command()
+def openqa(
+    source: Path = argument("FILE", "Questions with options: a table of any format."),
+    backend: str = option("", "BACKEND", MODEL_HELP),
+    to: Path | None = option(None, "FOLDER", "Where to write."),
     called: list[str] = option(
         (),
         "ROLE=COLUMN",
         "What a column is called if not question, option_1, option_2, …, key, item_id or "
         "group: --called key=cop. Repeatable.",
     ),
-    first: int = option(1, "0|1", "Number of the first option in keys.", min=0, max=1),
+    checked: bool = flag("FILE holds people's labels of the open questions: say how they agree."),
     limit: Limit = None,
     budget: BudgetOption = None,
     local_only: LocalOnly = False,
+    output: Output = ONE_SCREEN,
 ) -> None:
-    """Rewrite questions so that they can be asked without options; keep what has one right answer.
+    """Rewrite exam questions so that they can be asked without options; keep what has one right
+    answer.
 
     Left out, and written to left-out.jsonl with the reason: what asks for what is wrong, what no
-    rewriting opens, what another answer fits too. Safe to interrupt; rerun to resume.
+    rewriting opens, what another answer fits too. People check the rest: judgebench annotate init
+    FOLDER/annotate.yaml. Safe to interrupt; rerun to resume.
 
-    Example: judgebench score openqa make exam.csv --backend writer.yaml --to open
+    Example: judgebench score openqa exam.csv --backend writer.yaml --to open
     """
     from judgebench.scorers import open_questions as asking
 
-    names, replies = pairs_of(called, "--called"), to / asking.REPLIES
-    closed = asking.read_questions(file, names, first)[:limit]
+    if checked:
+        show({"openqa": asking.checked(source)}, "", output)
+        return
+    if not (backend and to):
+        raise SetupError("name the model and the folder: --backend BACKEND --to FOLDER")
+    closed = asking.read_questions(source, pairs_of(called, "--called"))[:limit]
+    replies = to / asking.REPLIES
     model = the_writer(backend, replies, local_only)
     to.mkdir(parents=True, exist_ok=True)
     with writing(model, replies, budget) as (engine, terms):
-        writer = asking.QuestionWriter(engine, model.decoding, replies)
-        found = asking.open_questions(closed, writer, terms)
-        left_out = asking.write_questions(found, writer)
-    waiting = sum(not one.question and not one.reason for one in found)
-    kept = len(found) - waiting - sum(left_out.values())
-    typer.echo(f"{kept:,} of {len(found):,} questions can be asked openly: {to / asking.KEPT}")
+        writer = asking.QuestionWriter(engine, model.decoding, replies, terms)
+        questions = asking.open_questions(closed, writer)
+        left_out = asking.write_questions(questions, writer)
+    waiting = sum(not one.question and not one.reason for one in questions)
+    kept = len(questions) - waiting - sum(left_out.values())
+    typer.echo(f"{kept:,} of {len(questions):,} questions can be asked openly: {to / asking.KEPT}")
     echo_each(f"  {n:,} left out: {reason}" for reason, n in left_out.items())
     if waiting:
         typer.echo(f"  {waiting:,} wait for a reply that failed: rerun to ask again")
-
-
-@openqa.command()
-def sheet(
-    folder: OpenqaFolder,
-    checker: list[str] = option((), "NAME", "Who checks. Repeatable. Default: three, by number."),
-    sample: int | None = option(None, "N", "N questions, drawn at random.", min=1),
-    left_out: bool = flag("Also draw what the second pass left out, to measure it."),
-    seed: Seed = 0,
-) -> None:
-    """Write a local page for each person: is the answer right, and the only right one?
-
-    All check the same questions, in different orders, and none sees which model or prompt wrote
-    them, nor what the model left out. Each saves a table for `judgebench score openqa agreement`.
-
-    Example: judgebench score openqa sheet open --checker ann --checker ben
-    """
-    from judgebench.scorers.open_questions import write_sheets
-
-    names = checker or [f"checker-{n}" for n in (1, 2, 3)]
-    echo_each(write_sheets(folder, names, sample, seed, every=left_out))
-
-
-@openqa.command()
-def agreement(
-    folder: OpenqaFolder,
-    tables: list[Path] = argument("TABLE", "What annotators saved, one table each."),
-    half_width: float = option(0.05, "X", "Say how many more for +/- this.", min=0.001, max=0.5),
-    output: Output = ONE_SCREEN,
-) -> None:
-    """Say how many questions 1, 2, … of the annotators call correct, and how far they agree.
-
-    Example: judgebench score openqa agreement open ann.decisions.csv ben.decisions.csv
-    """
-    from judgebench.scorers.open_questions import checked
-
-    show({"openqa": checked(folder, tables, half_width)}, "", output)
-
-
-@openqa.command()
-def compare(
-    opened: Path = argument("OPEN", "Scores of open answers: `judgebench score`."),
-    closed: Path = argument("CLOSED", "Which answers with options were right: a table."),
-    correct: str = option("correct", "COLUMN", "Was it right? 1 or 0, yes or no."),
-    columns: FlippedColumns = NO_FLIPS,
-    report: ReportFolder = NO_REPORT,
-    output: Output = ONE_SCREEN,
-) -> None:
-    """Do systems that choose the right option also answer well without options?
-
-    Question and system stand in both tables (default: exam_id and system). Coefficients with
-    intervals over all answers, within questions and over systems.
-
-    Example: judgebench score openqa compare scores.csv closed.csv --system model
-    """
-    from judgebench.scorers.correlate import Roles, open_against_closed
-
-    where = Roles((), columns.group or "exam_id", columns.system or "system", columns.flip)
-    found = open_against_closed(opened, closed, where, correct, columns.column)
-    found = replace(found, name=opened.stem)
-    show({"openqa": found}, found.name, output, report.write(found))

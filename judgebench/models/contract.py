@@ -157,9 +157,7 @@ class TokenScores:
 @dataclass(frozen=True, slots=True)
 class Draws:
     """The drawing of completions, and the places where targets are weighed in them: behind the
-    first 0, `stride`, 2 * `stride`, ... tokens; with `spread`, from another offset below `stride`
-    in each completion, the first of which follows from the `seed`, so that over seeds every place
-    is met equally often."""
+    first 0, `stride`, 2 * `stride`, ... tokens."""
 
     count: int
     max_tokens: int
@@ -167,7 +165,6 @@ class Draws:
     top_p: float
     stride: int
     seed: int
-    spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

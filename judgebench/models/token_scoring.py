@@ -686,9 +686,8 @@ class TokenWeigher:
             return Completions(reason=self._too_long("prompt, completion and target", needed))
         sampled = self._model.sampled(prompt, draws)
         groups, all_places = [], []
-        for i, tokens in enumerate(sampled):
-            first = (draws.seed + i) % draws.stride if draws.spread else 0
-            places = range(first, len(tokens) + 1, draws.stride)
+        for tokens in sampled:
+            places = range(0, len(tokens) + 1, draws.stride)
             text = [*prompt, *tokens]
             behind = [
                 ([*text[: start + at], *target], start + at) for target in spelt for at in places

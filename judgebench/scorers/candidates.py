@@ -15,8 +15,7 @@ from judgebench.results.blocks import IntervalKind
 from judgebench.rubric import Metric
 from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.open import verdicts_of
-from judgebench.scorers.config import SIMPLE
-from judgebench.scorers.scorer import Better
+from judgebench.scorers.config import BASELINES, Better
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.studies.answers import IndexedAnswers
@@ -39,7 +38,7 @@ class ScorerRun:
     @property
     def is_control(self) -> bool:
         """True where it has no meaning of its own, so that all others must do better."""
-        return self.about.get("scorer") in SIMPLE
+        return self.about.get("scorer") in BASELINES
 
     @property
     def remarks(self) -> Mapping[tuple[str, bool], int]:
@@ -160,14 +159,13 @@ def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArra
 class Severities:
     """Human severities of one metric, of the answers at `rows` (rated,), which have any: `each`
     maker's of the truth (rated, makers), NaN where none, and their `mean`, which the numbers are
-    held against. `systems` are the names behind the codes of `mean`, which has none where fewer
-    than three systems are known."""
+    held against. The `mean` has codes of the `n_systems` where three or more are known."""
 
     makers: tuple[str, ...]
     rows: IntArray
     each: FloatArray
     mean: Rated
-    systems: tuple[str, ...]
+    n_systems: int
 
     def beside(self, candidate: Candidate) -> Rated:
         return replace(self.mean, scores=candidate.severity[self.rows])
@@ -200,10 +198,12 @@ def severities(study: Study, metric: Metric) -> Severities | None:
     rows, each = humans.ratings.rows[labelled], each[labelled]
     if not len(rows):
         return None
-    names = [study.answers[row].system for row in rows.tolist()]
-    systems = sorted({*names} - {""})
-    codes = np.array([systems.index(name) if name else -1 for name in names], dtype=np.int64)
+    systems, codes = np.unique(
+        [study.answers[row].system for row in rows.tolist()], return_inverse=True
+    )
+    codes = codes.astype(np.int64) - ("" in systems)  # a blank one comes first
+    n_systems = int(codes.max()) + 1
     clusters = humans.clusters[labelled].occurring()
-    known = codes if len(systems) > 2 else None
+    known = codes if n_systems > 2 else None
     mean = Rated(np.full(len(rows), np.nan), mean_of_defined(each), clusters, known)
-    return Severities(humans.makers, rows, each, mean, tuple(systems))
+    return Severities(humans.makers, rows, each, mean, n_systems)

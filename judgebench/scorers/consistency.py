@@ -7,17 +7,16 @@ that say the same. `units` and `most` count what was repeated, and its runs.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
-from judgebench.errors import Problem, raise_any, some
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
@@ -29,18 +28,11 @@ from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import Study
 
 ANALYSIS, ANSWERS = "repeated", "answers"
-MOST_SYSTEMS = 20
-ONE_SYSTEM = "only one system is named"
-OF_THESE_RUNS = "a count of these runs, which has no interval"
-TOO_MANY_SYSTEMS = f"there are more than {MOST_SYSTEMS} systems"
 RATIO_SCALES = frozenset((
     "length", "question-overlap", "rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter",
-    "meteor", "radgraph", "bits-per-byte", "byte-perplexity", "word-perplexity",
-    "relaxed-perplexity", "expected-occurrences",
+    "bits-per-byte", "byte-perplexity", "word-perplexity", "relaxed-perplexity",
 ))  # fmt: skip
 """Scorers whose 0 is a true zero and whose numbers are never below it."""
-
-Unit = tuple[str, str, str]  # system, question, group
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,13 +48,10 @@ class Consistency(Shown):
 
 @dataclass(frozen=True)
 class Repeats:
-    """The items scored several times. `rows` (units, runs) are those of the texts, -1 for none;
-    `systems` and `questions` (units,) are codes."""
+    """The items scored several times. `rows` (units, runs) are those of the texts, -1 for none."""
 
     runs: str
     rows: IntArray
-    systems: IntArray
-    questions: IntArray
     clusters: Clusters
 
 
@@ -76,40 +65,31 @@ class Scores:
     is_ratio: bool = False
 
 
-def repeats_of(runs: str, units: Iterable[tuple[Unit, Sequence[int]]]) -> Repeats:
-    """Of the units, each with the rows of its texts, those with two texts or more."""
-    several = [(unit, rows) for unit, rows in units if len(rows) > 1]
+def repeats_of(runs: str, units: Iterable[tuple[str, Sequence[int]]]) -> Repeats:
+    """Of the units, each the name of its group and the rows of its texts, those with two texts or
+    more."""
+    several = [(group, rows) for group, rows in units if len(rows) > 1]
     table = np.full((len(several), max((len(rows) for _, rows in several), default=0)), -1)
-    seen, questions = Counter[tuple[str, str]](), []
-    for place, ((system, question, _), rows) in enumerate(several):
+    for place, (_, rows) in enumerate(several):
         table[place, : len(rows)] = rows
-        seen[system, question] += 1  # a question that a system has twice is two questions
-        questions.append((question, seen[system, question]))
-    systems, groups = (Clusters.of(unit[i] for unit, _ in several) for i in (0, 2))
-    return Repeats(runs, table, systems.codes, Clusters.of(questions).codes, groups)
+    return Repeats(runs, table, Clusters.of(group for group, _ in several))
 
 
-def repeated_rows(
-    repeats: Repeats, found: Iterable[Scores], level: float,
-    standard_error: float | None = None,
-) -> Iterator[Row]:  # fmt: skip
+def repeated_rows(repeats: Repeats, scores: Iterable[Scores], level: float) -> Iterator[Row]:
     """The numbers of every scorer on one kind of runs; nothing where nothing was repeated."""
     if not len(repeats.rows):
         return
     keys = {"runs": repeats.runs}
     for key, count in zip(("units", "most"), repeats.rows.shape, strict=True):
         yield Row(ANALYSIS, key, Estimate(count), keys=keys)
-    for one in found:
-        for key, estimate in _numbers(repeats, one, level, standard_error).items():
+    for one in scores:
+        for key, estimate in _numbers(repeats, one, level).items():
             yield Row(ANALYSIS, key, estimate, one.name, one.metric, keys)
 
 
-def _numbers(
-    repeats: Repeats, scores: Scores, level: float, standard_error: float | None
-) -> Mapping[str, Estimate]:
+def _numbers(repeats: Repeats, scores: Scores, level: float) -> Mapping[str, Estimate]:
     x = np.where(repeats.rows >= 0, np.append(scores.x, np.nan)[repeats.rows], np.nan)
     used = (~np.isnan(x)).sum(axis=1) >= 2
-    named, systems = np.unique(repeats.systems[used], return_inverse=True)
     n = int(used.sum())
     spread = float(np.ptp(x[~np.isnan(x)])) if n else 0.0
     statistics = {
@@ -121,43 +101,32 @@ def _numbers(
     }  # fmt: skip
     estimate = partial(clustered_estimate, level=level, n=n, n_missing=len(used) - n)
     sums = ClusterCounts(repeated_measures.spread_sums(x, repeats.clusters))
-    found = {key: estimate(sums, one) for key, one in statistics.items()}
+    found = {key: estimate(sums, statistic) for key, statistic in statistics.items()}
     found["runs"] = repeated_measures.runs_for_reliability(found["icc"])
-    if standard_error is not None:
-        of_a_system = max(1, round(n / max(1, len(named))))
-        within = found["within_sd"]
-        found["runs_for_answer"] = repeated_measures.runs_for(within, standard_error)
-        found["runs_for_system"] = repeated_measures.runs_for(within, standard_error, of_a_system)
-    if not 2 <= len(named) <= MOST_SYSTEMS:
-        reason = TOO_MANY_SYSTEMS if len(named) > 1 else ONE_SYSTEM
-        return {**found, "flips": Estimate(None, reason=reason)}
-    flips = repeated_measures.order_flips(x[used], systems, repeats.questions[used])
-    reason = repeated_measures.TOO_FEW_RUNS if np.isnan(flips) else OF_THESE_RUNS
-    return {**found, "flips": Estimate(None if np.isnan(flips) else flips, reason=reason)}
+    return found
 
 
 def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
     """The steadiness where systems of a study answered several times, and where a stress test
     wrote answers anew."""
-    held: dict[Hashable, list[int]] = {}
+    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
     if study.clusters.n < len(study.answers):  # otherwise they need not be gone through
         for row, answer in enumerate(study.answers):
             if answer.system and answer.kind == "answer":
-                held.setdefault((answer.system, answer.question or answer.group), []).append(row)
-    again = _repeats(ANSWERS, study.answers, held.values())
-    yield from repeated_rows(again, _scores(study, read.runs), study.level)
+                rows_by_unit[answer.system, answer.question or answer.group].append(row)
+    repeats = _repeats(ANSWERS, study.answers, rows_by_unit.values())
+    yield from repeated_rows(repeats, _scores(study, read.runs), study.level)
     if (reworded := read.reworded) is None:
         return
-    texts, found = reworded.study.answers, list(_scores(reworded.study, reworded.runs))
+    texts, scores = reworded.study.answers, list(_scores(reworded.study, reworded.runs))
     for recipe, by_parent in reworded.versions.items():
         rows = ([*map(texts.row, ids)] for ids in by_parent.values())
-        yield from repeated_rows(_repeats(recipe, texts, rows), found, study.level)
+        yield from repeated_rows(_repeats(recipe, texts, rows), scores, study.level)
 
 
-def _repeats(runs: str, answers: IndexedAnswers, held: Iterable[Sequence[int]]) -> Repeats:
-    several = [(answers[rows[0]], rows) for rows in held if len(rows) > 1 and min(rows) >= 0]
-    units = (((a.system, a.question or a.group, a.group), rows) for a, rows in several)
-    return repeats_of(runs, units)
+def _repeats(runs: str, answers: IndexedAnswers, rows: Iterable[Sequence[int]]) -> Repeats:
+    several = [(answers[of[0]], of) for of in rows if len(of) > 1 and min(of) >= 0]
+    return repeats_of(runs, ((answer.group, of) for answer, of in several))
 
 
 def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
@@ -175,45 +144,6 @@ def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
                 yield Scores(judge.name, metric.id, x)
 
 
-def table_rows(
-    table: Table, of: tuple[str, str], chosen: Sequence[str], ratio: Sequence[str],
-    standard_error: float | None, level: float,
-) -> Iterator[Row]:  # fmt: skip
-    """Of a table whose rows are one scored answer each, runs in their order: the scores `chosen`,
-    else every column of numbers but ids. The columns of the question and the system, `of`, are
-    known by their names where they are empty; those of `ratio` have a true zero.
-
-    Raises SetupError where columns do not hold what is said, or nothing was scored twice.
-    """
-    roles = columns_by_role(table.columns, ("group", "question", "system"))
-    file = table.file
-    group = of[0] or roles.get("group") or roles.get("question") or ""
-    system = of[1] or (roles.get("system", "") if roles.get("system") != group else "")
-    names = [*chosen] or table.scores(group, system, roles.get("question"))
-    lacking = [] if names else [Problem("no column holds numbers", file)]
-    if not group:
-        message = "no column is called `group`, `question` or alike"
-        lacking.append(Problem(message, file, 1, "group", allowed=some(table.columns)))
-    if standard_error is not None and standard_error <= 0:
-        found = str(standard_error)
-        lacking.append(Problem("must be above 0", field="standard_error", found=found))
-    raise_any(lacking)
-    held: dict[Unit, list[int]] = {}
-    systems = table.contents(system) if system in table.columns else [""] * len(table)
-    for row, (who, asked) in enumerate(zip(systems, table.filled(group), strict=True)):
-        held.setdefault((who, asked, asked), []).append(row)
-    repeats, x = repeats_of(ANSWERS, held.items()), table.numbers(*names)
-    negative = [c for c, one in zip(names, x.T, strict=True) if c in ratio and (one < 0).any()]
-    wrong = [Problem("is below 0 somewhere: no ratio scale", file, None, c) for c in negative]
-    if not len(repeats.rows):
-        by = " and ".join(repr(column) for column in (group, system) if column)
-        wrong.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
-    raise_any(wrong)
-    positive = {*RATIO_SCALES, *ratio}
-    scored = [Scores(c, "", one, c in positive) for c, one in zip(names, x.T, strict=True)]
-    yield from repeated_rows(repeats, scored, level, standard_error)
-
-
 def consistency(
     table: Given,
     *,
@@ -221,7 +151,6 @@ def consistency(
     system: str = "",
     scores: Sequence[str] = (),
     ratio: Sequence[str] = (),
-    standard_error: float | None = None,
     level: float = LEVEL,
 ) -> Consistency:
     """Measure how much of the scores in a table is noise: rows of the same `group` (the question)
@@ -229,8 +158,8 @@ def consistency(
     names.
 
     `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
-    true zero, so that a coefficient of variation means something. With a `standard_error` it is
-    also said how many runs lead to it. Raises SetupError with every problem of the table.
+    true zero, so that a coefficient of variation means something. Raises SetupError with every
+    problem of the table.
 
     >>> import judgebench as jb
     >>> import pandas as pd
@@ -239,5 +168,40 @@ def consistency(
     0.895
     """
     read = read_table(table, filter(None, [group, system, *scores, *ratio]))
-    rows = table_rows(read, (group, system), scores, ratio, standard_error, level)
-    return Consistency(read.stem, Results(tuple(rows)), len(read))
+    roles = columns_by_role(read.columns, ("group", "question", "system"))
+    group = group or roles.get("group") or roles.get("question") or ""
+    if not group:
+        message, allowed = "no column is called `group`, `question` or alike", some(read.columns)
+        raise SetupError(Problem(message, read.file, 1, "group", allowed=allowed))
+    system = system or (roles.get("system", "") if roles.get("system") != group else "")
+    names = [*scores] or read.scores(group, system, roles.get("question"))
+    x, systems = read.numbers(*names), read.contents(system) if system else [""] * len(read)
+    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row, unit in enumerate(zip(systems, read.filled(group), strict=True)):
+        rows_by_unit[unit].append(row)
+    units = ((question, rows) for (_, question), rows in rows_by_unit.items())
+    repeats = repeats_of(ANSWERS, units)
+    columns = dict(zip(names, x.T, strict=True))
+    _check(read.file, columns, ratio, repeats, list(filter(None, (group, system))))
+    is_ratio = {*RATIO_SCALES, *ratio}
+    scored = [Scores(name, "", column, name in is_ratio) for name, column in columns.items()]
+    return Consistency(read.stem, Results(tuple(repeated_rows(repeats, scored, level))), len(read))
+
+
+def _check(
+    file: str, columns: Mapping[str, FloatArray], ratio: Collection[str], repeats: Repeats,
+    keys: Sequence[str],
+) -> None:  # fmt: skip
+    """Raises SetupError where there are no scores, or nothing was scored twice, or a ratio scale
+    has numbers below 0."""
+    problems = [
+        Problem("is below 0 somewhere: no ratio scale", file, None, name)
+        for name, column in columns.items()
+        if name in ratio and (column < 0).any()
+    ]
+    if not columns:
+        problems.append(Problem("no column holds numbers", file))
+    elif not len(repeats.rows):
+        by = " and ".join(map(repr, keys))
+        problems.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
+    raise_any(problems)

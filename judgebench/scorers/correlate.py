@@ -1,8 +1,10 @@
-"""The findings on a table of scores: how its columns go together, over systems or over items.
+"""The findings on tables of scores: how their columns go together, over systems or over items.
 
 Rows `correlation` hold a coefficient of a column, `judge`, with one that it is held `against`,
-`metric`, at a level (`scope`); rows `chance` what pairwise accuracy reaches by chance, rows `test`
-the p values of a table of systems, Holm's over the columns. `redundant` describes the others.
+`metric`, at a level (`scope`); rows `chance` what pairwise accuracy reaches by chance, rows `tie`
+the difference of scores that it takes for a tie, rows `test` the p values of a table of systems,
+Holm's over the columns. Rows `agreement` hold Krippendorff's alpha (interval) of the `raters` whose
+mean the columns are held against. `redundancy_rows` describes the others.
 """
 
 from __future__ import annotations
@@ -10,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import product
-from math import isfinite
-from pathlib import Path
-from typing import Any
+from functools import reduce
+from itertools import chain, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,16 +26,18 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
-from judgebench.scorers.measure import redundancy_rows, with_chance
-from judgebench.scorers.scorer import IS_REFERENCE, reference_systems
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
-from judgebench.stats.association import COEFFICIENTS, Rated, associations, between_columns
-from judgebench.stats.ranks import bradley_terry, wins_by_cluster
+from judgebench.scorers.measure import NO_ESTIMATE, association_rows, redundancy_rows
+from judgebench.scorers.scorer import IS_REFERENCE, reference_systems, texts_in
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
+from judgebench.stats.association import COEFFICIENTS, Rated, between_columns
+from judgebench.stats.repeated_measures import score_agreement
 
-Weights = Mapping[str, float]
-Numbers = Mapping[str, FloatArray]  # by column
-Pairs = Sequence[tuple[str, str]]  # of columns: one, and another that is held against it
-_PAIRS = ("first", "second", "winner")
+if TYPE_CHECKING:
+    import pandas as pd
+
+Targets = Mapping[str, Sequence[str]]  # by name the raters whose mean counts; none of a column
+Numbers = dict[str, FloatArray]  # (rows,) by column, NaN where a cell is blank
+_WORDS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wrong": "0"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,93 +49,146 @@ class Correlations(Shown):
     name: str
     rows: Results
     n_answers: int
-    references: tuple[str, ...] = ()  # what is said of systems that are the reference text
+    references: tuple[str, ...] = ()  # sentences on systems that are the reference text
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The roles of columns: those that all others are held `against`, those that name the `group`
-    and the `system` of an item, those that are better when lower, to `flip`, and the scores to
-    look at, by default all numbers. In the last two `*` fits anything. Rows of the systems
-    `without` are left out."""
+def correlate(
+    tables: Given | Sequence[Given],
+    against: Sequence[str] | Targets = (),
+    *,
+    group: str = "",
+    system: str = "",
+    flip: Sequence[str] = (),
+    scores: Sequence[str] = ("*",),
+) -> Correlations:
+    """Find the columns of scores that go together, and those that say the same.
 
-    against: Sequence[str] = ()
-    group: str = ""
-    system: str = ""
-    flip: Sequence[str] = ()
-    scores: Sequence[str] = ("*",)
-    without: Sequence[str] = ()
+    A table has a row for each `system`, or for each item where `group` names the column of its
+    question; blank cells are gaps. Of several tables, one with columns of its own adds these to the
+    rows with the same question and system (the mean, where it has several); any other adds rows.
 
+    The columns of `scores` are held `against` those named, those of `flip` with the sign changed
+    (`*` fits anything in both). A list in a cell is a column for each of its numbers, `ratings[0]`
+    and so on. `{"human": ["ann", "ben"]}` is the mean of raters, who rate on one scale: their
+    agreement is Krippendorff's alpha at interval level. A system whose answers are the reference
+    text is left out, with a sentence.
 
-def _correlate(table: Any, roles: Roles, more: Mapping[str, Weights | Any]) -> Correlations:
-    averages = {name: of for name, of in more.items() if isinstance(of, Mapping)}
-    totals = {name: sum(of.values()) for name, of in averages.items()}
-    if nothing := [name for name, total in totals.items() if not total or not isfinite(total)]:
-        raise SetupError(Problem("the weights add up to 0 or no number", field=", ".join(nothing)))
-    made = {f"{name} Bradley-Terry" for name in more if name not in averages}
-    parts = [column for of in averages.values() for column in of]
-    needed = [*(column for column in roles.against if column not in {*averages, *made}), *parts]
-    named = [column for column in (roles.group, roles.system) if column]
-    read = _without(read_table(table, [*named, *needed]), roles)
-    if taken := [name for name in averages if name in ("", *read.columns)]:
-        said = "is a column already, or blank: an average has a name of its own"
-        raise SetupError(Problem(said, read.file, None, "weights", taken[0]))
-    shown = _fitting(roles.scores, read.scores(*named), "column", read.file)
-    shown |= {*made, *roles.against}
-    names = [column for column in read.columns if column in {*shown, *needed}]
-    numbers = dict(zip(names, read.numbers(*names).T, strict=True))
-    systems = _systems(read, roles)
-    for name in (name for name in more if name not in averages):
-        numbers |= _ratings(name, more[name], systems)
-    for name in _fitting(roles.flip, numbers, "flip", read.file):
+    Raises SetupError with every problem of the tables.
+
+    >>> import judgebench as jb
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"model": list("abcd"), "closed": [1, 2, 3, 4], "open": [1, 3, 2, 4]})
+    >>> found = jb.correlate(table, ["closed"]).results
+    >>> round(found.find("pearson", judge="open").value, 2)
+    0.8
+    """
+    targets = against if isinstance(against, Mapping) else dict.fromkeys(against, ())
+    sources = tables if isinstance(tables, list | tuple) else [tables]
+    keys = {"group": group, "system": system}
+    frames: list[pd.DataFrame] = []
+    copies: dict[str, str] = {}
+    reads = [_plain(read_table(source, filter(None, keys.values())), targets) for source in sources]
+    for read in reads:
+        systems = _systems(read, keys)
+        copies |= reference_systems(_texts(read, systems))
+        kept = [row for row, of_row in enumerate(systems) if of_row not in copies]
+        frames.append(_frame(read.at(kept), keys, targets))
+    first, frame = reads[0], reduce(_joined, frames)
+    numbers = {str(name): frame[name].to_numpy(float) for name in frame if name not in keys}
+    for name in _fitting(flip, numbers, "flip", first.file):
         numbers[name] = -numbers[name]
-    own = [name for name in numbers if name in shown]
-    for name, of in averages.items():
-        numbers[name] = sum(w * numbers[c] for c, w in of.items()) / totals[name]
-    if len({*own, *averages}) < 2:
-        raise SetupError(Problem("needs two columns of numbers", read.file))
-    pairs = [
-        (one, other)
-        for one in roles.against
-        for other in (*own, *averages)
-        if other not in (*roles.against, *averages.get(one, ()))
-        and one not in averages.get(other, ())
-    ]
-    ranked = bool(roles.group)
-    clusters = Clusters.of(read.filled(roles.group) if ranked else read.lines)
-    codes = _codes(systems) if roles.system else None
-    sides = {
-        one: {name: Rated(x, numbers[one], clusters, codes) for name, x in numbers.items()}
-        for one in roles.against
-    }
-    rows = [*(_over_items(sides, pairs) if ranked else _over_systems(numbers, pairs))]
-    x = np.stack([numbers[name] for name in own], axis=1)
-    beside = {one: {c: of[c] for c in own if c != one} for one, of in sides.items()}
-    rows += redundancy_rows(own, x, clusters, beside=beside, ranked=ranked)
-    copies = tuple(reference_systems(_texts(read, systems)))
-    return Correlations(Path(read.file).stem, Results(tuple(rows)), len(systems), copies)
+    shown = _fitting(scores, numbers, "column", first.file)
+    raters = {name: _raters(name, names, numbers) for name, names in targets.items()}
+    wanted = [column for name, names in raters.items() for column in names or [name]]
+    allowed, message = ", ".join(numbers), "the column is missing"
+    missing = [column for column in dict.fromkeys(wanted) if column not in numbers]
+    raise_any([Problem(message, first.file, 1, column, "", allowed) for column in missing])
+    rows = tuple(_rows(frame, numbers, shown, raters))
+    if not rows:
+        raise SetupError(Problem("needs two columns of numbers", first.file))
+    sentences = tuple(f"{sentence} It is left out." for sentence in copies.values())
+    return Correlations(first.stem, Results(rows), len(frame), sentences)
 
 
-def parse_weights(texts: Sequence[str]) -> Mapping[str, Weights]:
-    """`mcqa=MedQA:1273,MMLU:1089` as a name and its weights. Raises SetupError."""
-    found: dict[str, Weights] = {}
-    for text in texts:
-        name, _, rest = text.partition("=")
-        parts = [part.strip().rpartition(":") for part in rest.split(",")]
-        try:
-            found[name.strip()] = {column.strip(): float(weight) for column, _, weight in parts}
-        except ValueError:
-            allowed = "NAME=COLUMN:WEIGHT,COLUMN:WEIGHT"
-            problem = Problem("are no weights", "", None, "--weights", text, allowed)
-            raise SetupError(problem) from None
-    return found
+def _rows(
+    frame: pd.DataFrame,
+    numbers: Numbers,
+    shown: Collection[str],
+    targets: Targets,
+) -> Iterator[Row]:
+    ranked = "group" in frame
+    clusters = Clusters.of(frame["group"] if ranked else frame.index)
+    raters = {*chain.from_iterable(targets.values())}
+    columns = [n for n in numbers if (n in shown or n in targets) and n not in raters]
+    for target, names in targets.items():
+        if names:
+            x = np.stack([numbers[name] for name in names], axis=1)
+            numbers[target] = mean_of_defined(x)
+            (alpha,) = score_agreement(x, ["alpha"], clusters).values()
+            keys = {"raters": ", ".join(names)}
+            yield Row("agreement", "alpha", alpha, metric=target, keys=keys)
+    pairs = [pair for pair in product(targets, columns) if pair[1] not in targets]
+    if ranked:
+        codes = _codes(frame["system"]) if "system" in frame else None
+        for target, name in pairs:
+            side = Rated(numbers[name], numbers[target], clusters, codes)
+            yield from association_rows(side, Row("correlation", "", NO_ESTIMATE, name, target))
+    else:
+        yield from _over_systems(numbers, pairs)
+    if len(columns) > 1:
+        x = np.stack([numbers[name] for name in columns], axis=1)
+        yield from redundancy_rows(columns, x, clusters, ranked=ranked)
 
 
-def _without(read: Table, roles: Roles) -> Table:
-    """The rows of the other systems. Raises SetupError for one that there is not."""
-    systems = _systems(read, roles) if roles.without else [""] * len(read.lines)
-    gone = _fitting(roles.without, dict.fromkeys(systems), "without", read.file)
-    return read.at([row for row, system in enumerate(systems) if system not in gone])
+def _plain(read: Table, targets: Targets) -> Table:
+    """The table with a column for each text of a list, and with 1 and 0 for yes and no in
+    targets."""
+    columns: dict[str, Sequence[str]] = {}
+    texts = columns_by_role(read.columns, ("text", "reference")).values()
+    for name in read.columns:
+        cells = read.contents(name)
+        lists = [texts_in(cell) for cell in cells]
+        width = max(map(len, lists))
+        if width > 1 and name not in texts:
+            for i in range(width):
+                columns[f"{name}[{i}]"] = [of[i] if i < len(of) else "" for of in lists]
+        elif name in targets:
+            columns[name] = [_WORDS.get(cell.lower(), cell) for cell in cells]
+        else:
+            columns[name] = cells
+    return replace(read, columns=columns)
+
+
+def _frame(read: Table, keys: Mapping[str, str], targets: Targets) -> pd.DataFrame:
+    """The numbers of a table, with its `group` and `system`. Raises SetupError for a blank question
+    and a cell that holds no number."""
+    import pandas as pd
+
+    wanted = {*targets, *chain.from_iterable(targets.values())}
+    scores = read.scores(*keys.values())
+    names = [c for c in read.columns if c != IS_REFERENCE and (c in scores or c in wanted)]
+    if keys["group"]:
+        read.filled(keys["group"])
+    of_keys = {role: read.contents(column) for role, column in keys.items() if column}
+    return pd.DataFrame({**of_keys, **dict(zip(names, read.numbers(*names).T, strict=True))})
+
+
+def _joined(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The rows of both, or the columns that only the other has, at the same question and system."""
+    import pandas as pd
+
+    keys = [role for role in ("group", "system") if role in frame]
+    if not keys:
+        message = "several tables need the columns that name question or system: --group, --system"
+        raise SetupError(message)
+    new = [name for name in other if name not in frame]
+    common = frame[keys].drop_duplicates().merge(other[keys].drop_duplicates())
+    if new and len(common):
+        means = other[[*keys, *new]].groupby(keys, as_index=False).mean()
+        return frame.merge(means, on=keys, how="left")
+    if {*other} <= {*keys, *new}:
+        raise SetupError("no question and system is in both tables")
+    return pd.concat([frame, other], ignore_index=True)
 
 
 def _texts(read: Table, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
@@ -144,25 +200,28 @@ def _texts(read: Table, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequ
         text, reference = read.contents(columns["text"]), read.contents(columns["reference"])
     else:
         return iter(())
-    return zip(systems, text, ([one] for one in reference), strict=False)
+    return zip(systems, text, map(texts_in, reference), strict=True)
 
 
-def _systems(read: Table, roles: Roles) -> Sequence[str]:
-    """The system of every row: of the column, else of the first that holds texts."""
-    numeric = read.numeric()
-    texts = [c for c in read.columns if c not in numeric and c != roles.group]
-    column = roles.system or (texts[0] if texts else "")
+def _systems(read: Table, keys: Mapping[str, str]) -> Sequence[str]:
+    """The system of every row, or its number. Raises SetupError for two rows of one system that no
+    question tells apart."""
+    column = keys["system"] or columns_by_role(read.columns, ["system"]).get("system")
     cells = read.contents(column) if column else [str(line) for line in read.lines]
-    again = [
-        Problem("the system has two rows; --group names the items", read.file, line, column, cell)
-        for i, (line, cell) in enumerate(zip(read.lines, cells, strict=True))
-        if not roles.group and cell in cells[:i]
-    ]
-    raise_any(again)
+    if not keys["group"] and len({*cells}) < len(cells):
+        message = "a system has two rows: --group names the column of the question"
+        raise SetupError(Problem(message, read.file, 1, column or ""))
     return cells
 
 
-def _codes(cells: Sequence[str]) -> IntArray:
+def _raters(target: str, names: Sequence[str], numbers: Numbers) -> list[str]:
+    """The columns of those whose mean is the target; none where it is a column itself."""
+    if names or target in numbers:
+        return [*names]
+    return [column for column in numbers if column.startswith(f"{target}[")]
+
+
+def _codes(cells: pd.Series[str]) -> IntArray:
     """The number of each different text, -1 where it is blank."""
     number = {cell: i for i, cell in enumerate(dict.fromkeys(filter(None, cells)))}
     return np.array([number.get(cell, -1) for cell in cells], dtype=np.int64)
@@ -170,114 +229,28 @@ def _codes(cells: Sequence[str]) -> IntArray:
 
 def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: str) -> set[str]:
     """The names that one of the names or patterns fits. Raises SetupError where one fits none."""
-    found = {w: {n for n in names if n == w or fnmatchcase(n, w)} for w in wanted}
-    if nothing := ", ".join(pattern for pattern, fits in found.items() if not fits):
-        what = "system" if field == "without" else "column"
-        raise SetupError(Problem(f"fits no {what}", file, None, field, nothing, ", ".join(names)))
-    return set().union(*found.values())
-
-
-def _ratings(name: str, pairs: Any, systems: Sequence[str]) -> dict[str, FloatArray]:
-    """The column of a table of pairs: who won, by name, or a tie."""
-    read = read_table(pairs, _PAIRS, f"the pairs {name!r}")
-    played = list(zip(*map(read.contents, _PAIRS), strict=True))
-    problems = [
-        Problem("is neither side", read.file, line, "winner", won, f"{a}, {b}, tie")
-        for line, (a, b, won) in zip(read.lines, played, strict=True)
-        if won not in (a, b, "tie")
-    ]
-    raise_any(problems)
-    known = {system: i for i, system in enumerate(dict.fromkeys(s for p in played for s in p[:2]))}
-    sides = np.array([[known[a], known[b]] for a, b, _ in played])
-    outcome = np.array([{a: 1.0, b: 0.0}.get(won, 0.5) for a, b, won in played])
-    together = Clusters(np.zeros(len(sides), dtype=np.int64), 1)
-    strengths = bradley_terry(wins_by_cluster(sides, outcome, together, len(known))[0])
-    place = [known.get(system, -1) for system in systems]
-    return {f"{name} Bradley-Terry": np.append(strengths, np.nan)[place]}
-
-
-def _over_items(sides: Mapping[str, Mapping[str, Rated]], pairs: Pairs) -> Iterator[Row]:
-    for one, other in pairs:
-        for found in associations(sides[one][other]).values():
-            about = {"scope": found.level}
-            row = Row("correlation", found.coefficient, found.estimate, other, one, about)
-            yield from with_chance(row, found)
+    fits = {w: {n for n in names if n == w or fnmatchcase(n, w)} for w in wanted}
+    if nothing := ", ".join(pattern for pattern, of in fits.items() if not of):
+        problem = Problem("fits no column", file, None, field, nothing, ", ".join(names))
+        raise SetupError(problem)
+    return set().union(*fits.values())
 
 
 _T = "two-sided, by Student's t with n - 2 degrees of freedom"
 _TESTS = {"pearson": _T, "spearman": _T, "kendall": "two-sided, exact without ties"}
 
 
-def _over_systems(numbers: Numbers, pairs: Pairs) -> list[Row]:
+def _over_systems(numbers: Mapping[str, FloatArray], pairs: Sequence[tuple[str, str]]) -> list[Row]:
     rows = []
-    for (one, other), coefficient in product(pairs, COEFFICIENTS[:3]):
-        estimate, p = between_columns(numbers[other], numbers[one], coefficient)
-        rows.append(Row("correlation", coefficient, estimate, other, one, {"scope": "system"}))
-        said = replace(estimate, value=p, low=None, high=None, method=_TESTS[coefficient])
-        rows.append(Row("test", "p", said, other, one, {"of": coefficient}))
+    for (target, name), coefficient in product(pairs, COEFFICIENTS[:3]):
+        estimate, p = between_columns(numbers[name], numbers[target], coefficient)
+        rows.append(Row("correlation", coefficient, estimate, name, target, {"scope": "system"}))
+        test = replace(estimate, value=p, low=None, high=None, method=_TESTS[coefficient])
+        rows.append(Row("test", "p", test, name, target, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]
 
 
-CLOSED = "closed accuracy"
-_SAYS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wrong": "0"}
-
-
-def open_against_closed(
-    opened: Any, closed: Any, where: Roles, correct: str = "correct", scores: Sequence[str] = ()
-) -> Correlations:
-    """The association of scores of open answers with being right where options are given.
-
-    Both tables, files or DataFrames, name question and system in the columns `group` and `system`
-    of `where`. `closed` says in `correct` whether an answer was right (1 or 0, yes or no); of
-    several answers the mean counts. `scores` are columns of `opened`, by default all numbers.
-    Pearson's r over items is then the point-biserial correlation. Raises SetupError with every
-    problem of the tables, and where no question and system is in both.
-    """
-    import pandas as pd
-
-    keys = [where.group, where.system]
-    answers = read_table(opened, [*keys, *scores], "the open answers")
-    chosen = read_table(closed, [*keys, correct], "the closed answers")
-    answers_right = [_SAYS.get(cell.lower(), cell) for cell in chosen.contents(correct)]
-    right = pd.DataFrame({key: chosen.contents(key) for key in keys})
-    right[CLOSED] = replace(chosen, columns={correct: answers_right}).numbers(correct)[:, 0]
-    names = scores or answers.scores(*keys)
-    table = pd.DataFrame({key: answers.contents(key) for key in keys})
-    table[list(names)] = answers.numbers(*names)
-    joined = table.merge(right.groupby(keys, as_index=False).mean(), on=keys, how="left")
-    if not joined[CLOSED].notna().any():
-        message, found = "no question and system is in both tables", " and ".join(keys)
-        raise SetupError(Problem(message, chosen.file, found=found))
-    return _correlate(joined, replace(where, against=(CLOSED,)), {})
-
-
-def correlate(
-    table: Given,
-    against: Sequence[str] = (),
-    *,
-    group: str = "",
-    system: str = "",
-    flip: Sequence[str] = (),
-    scores: Sequence[str] = ("*",),
-    more: Mapping[str, Any] = {},
-    without: Sequence[str] = (),
-) -> Correlations:
-    """Find the columns of scores that go together, and those that say the same.
-
-    The table has a row for each `system`, or for each item where `group` names the column of its
-    question; blank cells are gaps. The columns of `scores` are held `against` those named, those of
-    `flip` with the sign changed (`*` fits anything in both). Rows of the systems `without`, such as
-    the reference text, are left out. `more` are new columns by name: the
-    weights of the columns that they average, or a table of pairs of systems (`first`, `second`,
-    `winner`), which gives Bradley-Terry strengths. An average is not held against
-    its parts.
-    Raises SetupError with every problem of the tables.
-
-    >>> import judgebench as jb
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"model": list("abcd"), "closed": [1, 2, 3, 4], "open": [1, 3, 2, 4]})
-    >>> found = jb.correlate(table, ["closed"]).results
-    >>> round(found.find("pearson", judge="open").value, 2)
-    0.8
-    """
-    return _correlate(table, Roles(against, group, system, flip, scores, without), more)
+def parse_targets(texts: Sequence[str]) -> dict[str, list[str]]:
+    """`accuracy` as a column, `human=ann,ben` as the mean of raters."""
+    pairs = [text.partition("=") for text in texts]
+    return {name: list(filter(None, raters.split(","))) for name, _, raters in pairs}

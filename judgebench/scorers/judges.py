@@ -2,8 +2,8 @@
 score, by cuts that are fitted to human labels in folds.
 
 Everything is learnt from the training folds alone: whether a higher score is more severe, the cuts
-between the labels (`stats.monotone.best_cuts`: the largest mean of accuracy and balanced accuracy,
-so that they serve agreement and rare severe labels), and the probability of each label.
+between the labels (`stats.calibration.best_cuts`: the largest mean of accuracy and balanced
+accuracy, so that they serve agreement and rare severe labels), and the probability of each label.
 """
 
 from __future__ import annotations
@@ -30,37 +30,30 @@ from judgebench.learning.learnt import (
     verdict_of,
 )
 from judgebench.records import Answer, Verdict, without_runtime
-from judgebench.rubric import Rubric
+from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import Bench
-from judgebench.runs.bench import LearntJudge as JudgeOfWing
+from judgebench.runs.bench import LearntJudge as JudgeOfFeature
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Interrupted, Work
 from judgebench.runs.load import Gathered, no_texts
 from judgebench.scorers.config import (
-    SIMPLE,
-    BertScoreConfig,
+    BASELINES,
     ColumnConfig,
-    FitEntry,
-    LearnedConfig,
-    MeteorConfig,
-    MoverScoreConfig,
-    OccurrencesConfig,
-    PerplexityConfig,
-    RadGraphConfig,
-    RelaxedConfig,
-    RougeConfig,
-    SacrebleuConfig,
+    FitConfig,
+    LikelihoodConfig,
+    OverlapConfig,
     ScorerConfig,
     ScorerEntry,
-    SimpleConfig,
+    SemanticConfig,
     scorer_config,
 )
-from judgebench.scorers.model_scorers import Likelihood, bertscore, learned, moverscore, radgraph
-from judgebench.scorers.scorer import KeptScores, Scorer, column, ngram, simple
-from judgebench.stats.arrays import IntArray
+from judgebench.scorers.model_scorers import Likelihood, semantic
+from judgebench.scorers.scorer import KeptScores, Scorer, baseline, column, overlap
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.calibration import Rising, best_cuts, rises, rising
 from judgebench.studies.answers import IndexedAnswers
 
+FOLDER = "scorers"  # in a run folder: the scores that were computed
 _CUTS = "cuts.json"
 
 
@@ -72,55 +65,62 @@ class LabelThresholds(Learner):
         self._kept, self._rubric, self.hosts = kept, rubric, hosts
 
     def describe(self) -> Mapping[str, Any]:
+        """The scorer, and how its scores become labels."""
         about = self._kept.scorer.about
-        told = {"cuts": "accuracy and balanced accuracy", "of": without_runtime(about)}
-        return told | ({"runtime": about["runtime"]} if "runtime" in about else {})
+        runtime = {"runtime": about["runtime"]} if "runtime" in about else {}
+        return {"cuts": "accuracy and balanced accuracy", "of": without_runtime(about), **runtime}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
+        """Learn the cuts of each metric. Raises SetupError where there is nothing to learn from."""
+
         def go_on(done: int) -> None:
             if work.stop.wanted:
                 raise Interrupted
 
-        scores = [one.value for one in self._kept.of(train.answers, go_on)]
-        given = np.array([math.nan if x is None else x for x in scores])
+        scores = [score.value for score in self._kept.of(train.answers, go_on)]
+        x = np.array([math.nan if value is None else value for value in scores])
+        fits = {m.id: self._fitted(m, x, train.labels[m.id]) for m in train.rubric.metrics}
+        write_atomically(folder / _CUTS, to_json(fits).encode())
+        keys = ("n", "rho", "sign", "cuts")
+        return {"metrics": {m: {key: fit[key] for key in keys} for m, fit in fits.items()}}
+
+    def _fitted(self, metric: Metric, x: FloatArray, labels: IntArray) -> dict[str, Any]:
+        rows = np.flatnonzero(np.isfinite(x) & (labels >= 0))
+        if not len(rows):
+            message = "no answer to learn from has a score and a human label"
+            raise SetupError(Problem(message, field=metric.id))
+        label, k = labels[rows], len(metric.labels)
         usual = -1 if self._kept.scorer.better == "higher" else 1
-        found = {}
-        for metric in train.rubric.metrics:
-            rows = np.flatnonzero(np.isfinite(given) & (train.labels[metric.id] >= 0))
-            if not len(rows):
-                message = "no answer to learn from has a score and a human label"
-                raise SetupError(Problem(message, field=metric.id))
-            label, k = train.labels[metric.id][rows], len(metric.labels)
-            rho = rises(given[rows], label)
-            sign = math.copysign(1, rho or usual)
-            knots, above = rising(sign * given[rows], label, k)
-            found[metric.id] = {
-                "n": len(rows), "rho": rho, "sign": sign,
-                "cuts": best_cuts(sign * given[rows], label, k).tolist(),
-                "knots": knots.tolist(), "above": above.tolist(),
-            }  # fmt: skip
-        write_atomically(folder / _CUTS, to_json(found).encode())
-        told = ("n", "rho", "sign", "cuts")
-        return {"metrics": {m: {key: one[key] for key in told} for m, one in found.items()}}
+        rho = rises(x[rows], label)
+        sign = math.copysign(1, rho or usual)
+        knots, above = rising(sign * x[rows], label, k)
+        cuts = best_cuts(sign * x[rows], label, k)
+        return {
+            "n": len(rows), "rho": rho, "sign": sign, "cuts": cuts.tolist(),
+            "knots": knots.tolist(), "above": above.tolist(),
+        }  # fmt: skip
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
-        held = json.loads((folder / _CUTS).read_bytes())
-        rise = {m: Rising(np.array(f["knots"]), np.array(f["above"])) for m, f in held.items()}
-        first = held[self._rubric.metrics[0].id]["sign"]
-        for task, one in self._kept.along(tasks):
-            if one.value is None:
-                yield replace(verdict_of(task, self._rubric, {}), reason=one.reason)
+        """A label for each metric, and its probabilities."""
+        fits = json.loads((folder / _CUTS).read_bytes())
+        curves = {m: Rising(np.array(f["knots"]), np.array(f["above"])) for m, f in fits.items()}
+        first = fits[self._rubric.metrics[0].id]["sign"]
+        for task, scored in self._kept.along(tasks):
+            if scored.value is None:
+                yield replace(verdict_of(task, self._rubric, {}), reason=scored.reason)
                 continue
             labels, shares = {}, {}
             for metric in self._rubric.metrics:
-                score = held[metric.id]["sign"] * one.value
-                place = np.searchsorted(held[metric.id]["cuts"], score)
+                score = fits[metric.id]["sign"] * scored.value
+                place = np.searchsorted(fits[metric.id]["cuts"], score)
                 labels[metric.id] = metric.label_texts[place]
-                shares[metric.id] = rise[metric.id].at(np.array([score]))[0]
+                shares[metric.id] = curves[metric.id].at(np.array([score]))[0]
             verdict = verdict_of(task, self._rubric, shares)
-            yield replace(verdict, labels=labels, reason=one.reason, score=first * one.value)
+            score = first * scored.value
+            yield replace(verdict, labels=labels, reason=scored.reason, score=score)
 
     def close(self) -> None:
+        """Give back the scorer's engine."""
         self._kept.close()
 
 
@@ -132,9 +132,9 @@ def fitted_judges(
     gather = Gathered(str(bench.file))
     judges = [
         LearntJudge(
-            entry.name, LabelThresholds(kept(entry.how), own.rubric, entry.hosts), own,
+            entry.name, LabelThresholds(kept(entry.config), own.rubric, entry.hosts), own,
             own.cells, home,
-            kind="control" if isinstance(entry.how, SimpleConfig) else "judge",
+            kind="control" if entry.config.scorer in BASELINES else "judge",
             more={"folds": describe_folds(own)},
         )
         for entry, own in _materials(bench, _with_controls(bench), gather)
@@ -143,48 +143,54 @@ def fitted_judges(
     return judges
 
 
-def _fit_entries(bench: Bench) -> list[FitEntry]:
-    return [entry for entry in bench.learning if isinstance(entry, FitEntry)]
+def _fitted_entries(bench: Bench) -> list[ScorerEntry]:
+    return [entry for entry in _entries(bench) if entry.fit]
 
 
-def _with_controls(bench: Bench) -> list[FitEntry]:
+def _with_controls(bench: Bench) -> list[ScorerEntry]:
     """The entries, and the controls of all their metrics, unless there are to be none. These are
     fitted in the folds of the first entry."""
-    entries = _fit_entries(bench)
-    real = [entry for entry in entries if not isinstance(entry.how, SimpleConfig)]
-    if bench.config.controls is not True or not real or bench.dataset.textless:
+    entries = _fitted_entries(bench)
+    fits = [_fit_of(entry) for entry in entries if entry.config.scorer not in BASELINES]
+    if bench.config.controls is not True or not fits or bench.dataset.textless:
         return entries
-    metrics = tuple(dict.fromkeys(metric for entry in real for metric in entry.fit.metric))
-    fit = real[0].fit.model_copy(update={"metric": metrics})
-    there = {e.how.scorer for e in entries if set(metrics) <= set(e.fit.metric)}
+    metrics = tuple(dict.fromkeys(metric for fit in fits for metric in fit.metric))
+    fit = fits[0].model_copy(update={"metric": metrics})
+    there = {e.config.scorer for e in entries if set(metrics) <= set(_fit_of(e).metric)}
     return entries + [
-        FitEntry(f"{name}-fitted", scorer_config(name), fit)
-        for name in SIMPLE
+        ScorerEntry(f"{name}-fitted", scorer_config(name), fit)
+        for name in BASELINES
         if name not in there and f"{name}-fitted" not in bench.names
     ]
 
 
+def _fit_of(entry: ScorerEntry) -> FitConfig:
+    assert entry.fit is not None
+    return entry.fit
+
+
 def _materials(
-    bench: Bench, entries: Sequence[FitEntry], gather: Gathered
-) -> Iterator[tuple[FitEntry, Material]]:
+    bench: Bench, entries: Sequence[ScorerEntry], gather: Gathered
+) -> Iterator[tuple[ScorerEntry, Material]]:
     """The material that each entry learns from; why some cannot learn is kept in `gather`. Texts
     are compared once for all entries with the same folds."""
     whole = bench.rubric.of_kind("answer")
-    held: dict[tuple[int, int], Material | None] = {}
+    by_folds: dict[tuple[int, int], Material | None] = {}
     for entry in entries:
-        where, folds = f"judges.{entry.name}.fit", (entry.fit.folds, entry.fit.seed)
-        rubric = gather(where, _rubric, entry, bench)
-        if rubric and whole and folds not in held:
-            held[folds] = gather(where, bench_material, bench, whole, *folds)
-        if rubric and (found := held[folds]):
-            yield entry, replace(found, rubric=rubric)
+        fit, where = _fit_of(entry), f"judges.{entry.name}.fit"
+        folds = fit.folds, fit.seed
+        rubric = gather(where, _rubric, fit, bench)
+        if rubric and whole and folds not in by_folds:
+            by_folds[folds] = gather(where, bench_material, bench, whole, *folds)
+        if rubric and (material := by_folds[folds]):
+            yield entry, replace(material, rubric=rubric)
 
 
-def _rubric(entry: FitEntry, bench: Bench) -> Rubric:
+def _rubric(fit: FitConfig, bench: Bench) -> Rubric:
     """The metrics that it labels. Raises SetupError."""
     known = {metric.id: metric for metric in bench.rubric.metrics if metric.of == "answer"}
     problems = []
-    for name in entry.fit.metric:
+    for name in fit.metric:
         if name not in known:
             message, allowed = "is no metric of answers in the rubric", ", ".join(known)
             problems.append(Problem(message, "", None, "metric", name, allowed))
@@ -192,26 +198,7 @@ def _rubric(entry: FitEntry, bench: Bench) -> Rubric:
             message = "has labels without an order, which no threshold tells apart"
             problems.append(Problem(message, field="metric", found=name))
     raise_any(problems)
-    return bench.rubric.only(entry.fit.metric)
-
-
-FOLDER = "scorers"  # in a run folder: the scores that were computed
-
-
-# By the kind of settings.
-_OPENED_BY: Mapping[type[ScorerConfig], Callable[[Any, Sequence[Answer], Path], Scorer]] = {
-    ColumnConfig: lambda config, answers, beside: column(config, answers),
-    SimpleConfig: lambda config, answers, beside: simple(config),
-    **dict.fromkeys(
-        (RougeConfig, SacrebleuConfig, MeteorConfig),
-        lambda config, answers, beside: ngram(config, answers),
-    ),
-    BertScoreConfig: bertscore,
-    MoverScoreConfig: moverscore,
-    LearnedConfig: learned,
-    RadGraphConfig: radgraph,
-    **dict.fromkeys((PerplexityConfig, RelaxedConfig, OccurrencesConfig), Likelihood),
-}
+    return bench.rubric.only(fit.metric)
 
 
 def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -> Scorer:
@@ -219,28 +206,37 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
 
     Raises SetupError for what cannot be scored so, MissingExtra where a package is missing.
     """
-    return _OPENED_BY[type(config)](config, answers, beside)
+    match config:
+        case ColumnConfig():
+            return column(config, answers)
+        case OverlapConfig():
+            return overlap(config)
+        case SemanticConfig():
+            return semantic(config, answers, beside)
+        case LikelihoodConfig():
+            return Likelihood(config, answers, beside)
+    return baseline(config)
 
 
 def check_scorers(bench: Bench) -> None:
     """Raises SetupError with all that keeps the scorers of a benchmark from scoring."""
     gather = Gathered(str(bench.file))
     for entry in _entries(bench):
-        where = f"{'judges' if isinstance(entry, FitEntry) else 'scorers'}.{entry.name}"
-        if bench.dataset.textless and not isinstance(entry.how, ColumnConfig):
+        where = f"{'judges' if entry.fit else 'scorers'}.{entry.name}"
+        if bench.dataset.textless and not isinstance(entry.config, ColumnConfig):
             gather.tell(where, no_texts("a scorer reads answers", bench.dataset))
         else:
-            gather(where, _opened, entry.how, bench)
-    for fitted, found in _materials(bench, _fit_entries(bench), gather):
-        for problem in found.problems():
+            gather(where, _opened, entry.config, bench)
+    for fitted, material in _materials(bench, _fitted_entries(bench), gather):
+        for problem in material.problems():
             gather.tell(f"judges.{fitted.name}", problem)
     gather.raise_any()
 
 
-def _entries(bench: Bench) -> list[ScorerEntry | FitEntry]:
+def _entries(bench: Bench) -> list[ScorerEntry]:
     """The scorers to run. Where no texts are given, nothing is scored for comparison."""
-    entries = [e for e in bench.learning if isinstance(e, ScorerEntry | FitEntry)]
-    return [e for e in entries if not (bench.dataset.textless and getattr(e, "beside", False))]
+    entries = [entry for entry in bench.learning if isinstance(entry, ScorerEntry)]
+    return [entry for entry in entries if not (bench.dataset.textless and entry.baseline)]
 
 
 def _opened(config: ScorerConfig, bench: Bench) -> Scorer:
@@ -248,7 +244,7 @@ def _opened(config: ScorerConfig, bench: Bench) -> Scorer:
     return open_scorer(config, answers, bench.file.parent)
 
 
-def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[JudgeOfWing]:
+def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[JudgeOfFeature]:
     """A judge of the kind `scorer` for each scorer, which gives scores and no label, and the judges
     that follow from one. Raises SetupError."""
     opened: dict[str, KeptScores] = {}
@@ -259,12 +255,12 @@ def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[JudgeOfWing]:
             opened[key] = KeptScores(_opened(config, bench), folder.path / FOLDER)
         return opened[key]
 
-    listed = [entry for entry in _entries(bench) if isinstance(entry, ScorerEntry)]
-    scorings = [Scoring(entry.name, kept(entry.how), entry.hosts) for entry in listed]
+    scorers = [entry for entry in _entries(bench) if not entry.fit]
+    scorings = [Scoring(entry.name, kept(entry.config), entry.hosts) for entry in scorers]
     return [*scorings, *fitted_judges(bench, folder.path / FOLDER, kept)]
 
 
-class Scoring(JudgeOfWing):
+class Scoring(JudgeOfFeature):
     """A scorer in a run: its verdicts hold a score and no label; a study passes over its kind."""
 
     kind = "scorer"
@@ -286,11 +282,11 @@ class Scoring(JudgeOfWing):
         return np.array([0 if a.kind == "answer" else -1 for a in answers], dtype=np.int64)
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        for task, one in self._kept.along(tasks):
-            hashed = task.content_hash or task.answer.content_hash
+        for task, scored in self._kept.along(tasks):
+            text = task.content_hash or task.answer.content_hash
             yield Verdict(
-                task.answer.item_id, hashed, self.name, self.signature, one.status,
-                reason=one.reason, score=one.value,
+                task.answer.item_id, text, self.name, self.signature, scored.status,
+                reason=scored.reason, score=scored.value,
             )  # fmt: skip
 
     def close(self) -> None:

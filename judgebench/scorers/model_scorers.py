@@ -1,27 +1,24 @@
-"""Scorers by models that read texts: BERTScore and MoverScore, which compare the tokens of answer
-and reference as an encoder sees them; classifiers, regressors and RadGraph, which were trained.
+"""Scorers by models: BERTScore and MoverScore, which compare the tokens of answer and reference as
+an encoder sees them; BARTScore; classifiers and regressors; and how likely a model finds a text.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models import open_backend
 from judgebench.models.checkpoints import (
     Encoder,
@@ -29,8 +26,10 @@ from judgebench.models.checkpoints import (
     config_of,
     find_beside,
     find_encoder,
+    identify,
     open_encoder,
-    sha256_of,
+    quietly,
+    tokenizer_of,
 )
 from judgebench.models.contract import (
     Before,
@@ -41,36 +40,27 @@ from judgebench.models.contract import (
     TokenScorer,
     weigher_of,
 )
-from judgebench.records import Answer, Status, content_hash
-from judgebench.scorers.config import (
-    BertScoreConfig,
-    LearnedConfig,
-    MoverScoreConfig,
-    OccurrencesConfig,
-    PerplexityConfig,
-    RadGraphConfig,
-    RelaxedConfig,
-)
+from judgebench.records import Answer, content_hash
+from judgebench.scorers.config import SCORERS, Better, LikelihoodConfig, SemanticConfig
 from judgebench.scorers.scorer import (
     EMPTY_ANSWER,
+    NO_QUESTION,
     NO_REFERENCE,
-    Better,
     Pair,
     PairScorer,
     Scored,
-    about_of,
-    cut_of,
     references_of,
-    require_columns,
-    weights_of,
+    require_column,
+    texts_in,
 )
 
 if TYPE_CHECKING:
     from judgebench.stats.arrays import FloatArray
 
 
-_HELD = 1 << 30  # bytes of vectors
+MAX_TEXTS = 2000  # whose vectors are held: those of 400 tokens take about 1 GiB
 _PUNCTUATION = frozenset(string.punctuation)
+_PACKAGES = {"ot": "POT"}  # by the module to import
 # The layers that the authors of BERTScore recommend (github.com/Tiiiger/bert_score).
 _RECOMMENDED: Mapping[str, int] = {
     "bert-base-uncased": 9, "roberta-base": 10, "roberta-large": 17,
@@ -78,54 +68,56 @@ _RECOMMENDED: Mapping[str, int] = {
 }  # fmt: skip
 
 
+def semantic(config: SemanticConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
+    """A model that reads texts; a folder is seen from `beside`.
+
+    Raises MissingExtra where a package is not installed, and SetupError for weights that are not
+    there, for a layer that they lack and for a label that they do not have."""
+    modules = ["torch", "transformers"] + ["ot"] * (config.scorer == "moverscore")
+    if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
+        raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
+    model = find_beside(config.model, beside, "model")
+    if config.scorer == "moverscore":
+        return _moverscore(model, answers)
+    kinds = {"bertscore": _bertscore, "bartscore": _bartscore, "learned": _learned}
+    return kinds[config.scorer](config, model)
+
+
+def _about(scorer: str, model: str, **settings: Any) -> dict[str, Any]:
+    """All that the numbers depend on: the weights, and the version of what reads texts for them."""
+    weights = identify(str(find_encoder(model, "model")))
+    transformers = {"transformers": version("transformers")}
+    return {"scorer": scorer, "references": "max", **settings, **weights, **transformers}
+
+
 class TokenVectors:
-    """The vectors of texts by an encoder that is opened at the first text. `made` turns states
-    (layers, tokens, width) into vectors (tokens, width). A text is embedded once: the latest are
-    held, up to 1 GiB."""
+    """The vectors of texts by an encoder that is opened at the first text. `combine` turns states
+    (layers, tokens, width) into vectors (tokens, width). The latest texts are held."""
 
     def __init__(
-        self, config: BertScoreConfig | MoverScoreConfig, beside: Path,
-        layers: Callable[[int], Sequence[int]], made: Callable[[FloatArray], FloatArray],
-    ) -> None:  # fmt: skip
-        """`layers` are chosen by how many there are. Raises what finding an encoder raises, and
-        SetupError for a layer that it lacks."""
-        self._name = find_beside(config.encoder, beside)
-        folder = find_encoder(self._name)
-        depth = config_of(folder).num_hidden_layers
-        self._layers, self._made = list(layers(depth)), made
-        if min(self._layers) < 0 or max(self._layers) > depth:
-            field = "layer" if isinstance(config, BertScoreConfig) else "layers"
-            message = f"the encoder {config.encoder} has {depth} layers"
-            raise SetupError(Problem(message, field=field, found=str(getattr(config, field))))
-        self.about = weights_of(folder) | {"layers": self._layers}
+        self, model: str, layers: Sequence[int], combine: Callable[[FloatArray], FloatArray]
+    ) -> None:
+        self._model, self._layers, self._combine = model, layers, combine
         self._encoder: Encoder | None = None
-        self._held: dict[str, Tokens] = {}
-        self._bytes = 0
-
-    def of(self, texts: Iterable[str]) -> Mapping[str, Tokens]:
-        """By text; `states` are the vectors (tokens, width)."""
-        wanted = list(dict.fromkeys(texts))
-        found = {text: self._held.pop(text) for text in wanted if text in self._held}
-        new = [text for text in wanted if text not in found]
-        read = self.encoder.tokens([self._led(text) for text in new], self._layers)
-        for text, one in zip(new, read, strict=True):
-            found[text] = replace(one, states=self._made(one.states))
-            self._bytes += found[text].states.nbytes
-        self._held |= found  # at the end: those that were asked for longest ago go first
-        while self._bytes > _HELD:
-            self._bytes -= self._held.pop(next(iter(self._held))).states.nbytes
-        return found
+        self._cache: dict[str, Tokens] = {}
 
     @property
     def encoder(self) -> Encoder:
-        """Opened where it is not, without the layers above those that are read."""
-        if self._encoder is None:
-            self._encoder = open_encoder(self._name)
-            for part in ("encoder", "transformer"):
-                stack = getattr(getattr(self._encoder.model, part, None), "layer", None)
-                if stack is not None:
-                    del stack[max(self._layers) :]
+        """Opened where it is not."""
+        self._encoder = self._encoder or open_encoder(self._model)
         return self._encoder
+
+    def of(self, texts: Iterable[str]) -> Mapping[str, Tokens]:
+        """By text; `states` are the vectors (tokens, width)."""
+        wanted = dict.fromkeys(texts)
+        new = [text for text in wanted if text not in self._cache]
+        read = self.encoder.tokens([self._led(text) for text in new], self._layers)
+        for text, tokens in zip(new, read, strict=True):
+            self._cache[text] = replace(tokens, states=self._combine(tokens.states))
+        vectors = {text: self._cache[text] for text in wanted}
+        for text in list(self._cache)[: max(0, len(self._cache) - MAX_TEXTS)]:
+            del self._cache[text]
+        return vectors
 
     def rarity(self, texts: Sequence[str]) -> Callable[[int], float]:
         """The idf of a token among these texts, as far as the encoder reads them."""
@@ -140,82 +132,84 @@ class TokenVectors:
 
     def close(self) -> None:
         """Give back encoder and vectors; may be used again."""
-        self._encoder, self._held, self._bytes = None, {}, 0
+        self._encoder, self._cache = None, {}
 
-    def compared(
-        self, pairs: Sequence[Pair], compare: Callable[[Tokens, Tokens], Scored]
+    def compare(
+        self, pairs: Sequence[Pair], of: Callable[[Tokens, Tokens], Scored]
     ) -> Sequence[Scored]:
         """One score for each pair; none where the encoder reads no word of a text."""
-        seen = self.of(text for answer, true in pairs for text in (answer.text, true))
-        found = []
-        for said, true in ((seen[answer.text], seen[true]) for answer, true in pairs):
-            unread = said if not said.begins.any() else true
-            if unread.begins.any():
-                one = compare(said, true)
-                found.append(replace(one, reason=one.reason or cut_of(said.cut, true.cut)))
-            else:
-                which = "answer" if unread is said else "reference"
-                found.append(Scored.none(f"the encoder reads no word of the {which}"))
-        return found
+        tokens = self.of(text for answer, (true,) in pairs for text in (answer.text, true))
+        return [self._compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
+
+    def _compared(self, answer: Tokens, true: Tokens, of: Callable[..., Scored]) -> Scored:
+        for which, text in (("answer", answer), ("reference", true)):
+            if not text.begins.any():
+                return Scored.none(f"the encoder reads no word of the {which}")
+        score = of(answer, true)
+        return replace(score, reason=score.reason or cut_of(answer.cut, true.cut))
 
 
-def bertscore(config: BertScoreConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
+def cut_of(answer: bool, reference: bool) -> str:
+    """The remark on texts whose tail was not read; the longest one says most."""
+    if answer and reference:
+        return "the tails of answer and reference are cut"
+    which = "answer" if answer else "reference"
+    return f"the tail of the {which} is cut" if answer or reference else ""
+
+
+def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
     """BERTScore (Zhang et al. 2020, section 3), without idf and rescaling: each token is matched to
     the most similar one of the other text; precision is the mean over the answer's tokens, recall
-    over the reference's. The tokens that begin and end a text can be matched, and do not count.
-    Raises what `about_of` and `TokenVectors` raise."""
-    about = about_of(config, answers, "torch", "transformers")
-    layer = config.layer
+    over the reference's. The tokens that begin and end a text can be matched, and do not count."""
+    depth = config_of(find_encoder(model, "model"), "model").num_hidden_layers
+    layer = _RECOMMENDED.get(config.model, depth) if config.layer is None else config.layer
+    if layer > depth:
+        message = f"the encoder {config.model} has {depth} layers"
+        raise SetupError(Problem(message, field="layer", found=str(layer)))
+    vectors = TokenVectors(model, [layer], lambda states: unit(states[0]))
 
-    def layers(depth: int) -> Sequence[int]:
-        return [_RECOMMENDED.get(config.encoder, depth) if layer is None else layer]
-
-    vectors = TokenVectors(config, beside, layers, lambda states: unit(states[0]))
-
-    def compare(said: Tokens, true: Tokens) -> Scored:
-        ends, similar = vectors.encoder.ends, said.states @ true.states.T
-        precision = float(similar.max(axis=1)[~np.isin(said.ids, ends)].mean())
+    def compare(answer: Tokens, true: Tokens) -> Scored:
+        ends, similar = vectors.encoder.ends, answer.states @ true.states.T
+        precision = float(similar.max(axis=1)[~np.isin(answer.ids, ends)].mean())
         recall = float(similar.max(axis=0)[~np.isin(true.ids, ends)].mean())
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return Scored({"precision": precision, "recall": recall, "f1": f1}[config.measure])
 
-    about |= {"measure": config.measure, "idf": False, **vectors.about}
-    return PairScorer(config, about, lambda pairs: vectors.compared(pairs, compare), vectors.close)
+    settings = {"measure": config.measure, "idf": False, "layers": [layer]}
+    about = _about("bertscore", model, **settings)
+    return PairScorer(about, lambda pairs: vectors.compare(pairs, compare), vectors.close)
 
 
-def moverscore(config: MoverScoreConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
-    """MoverScore (Zhao et al. 2019, section 3): 1 minus the least effort that turns the answer's
-    n-grams into the reference's. A word's vector holds the power means of the last `layers`; its
-    weight is its idf among the different answers of the data, or among the references. Subwords
-    after the first and punctuation are passed over.
-    Raises what `about_of` and `TokenVectors` raise."""
-    about = about_of(config, answers, "torch", "transformers", "ot")
-
-    vectors = TokenVectors(
-        config, beside, lambda depth: range(depth + 1 - config.layers, depth + 1), power_means
-    )
-    columns = config.reference_columns
+def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
+    """MoverScore (Zhao et al. 2019, section 3) of single words: 1 minus the least effort that turns
+    the answer's words into the reference's. A word's vector holds the power means of the last five
+    layers; its weight is its idf among the different answers of the data, or among the references.
+    Subwords after the first and punctuation are passed over."""
+    depth = config_of(find_encoder(model, "model"), "model").num_hidden_layers
+    layers = [*range(max(0, depth - 4), depth + 1)]
+    vectors = TokenVectors(model, layers, power_means)
     corpora = {
         "answer": sorted({answer.text for answer in answers if answer.text.strip()}),
-        "reference": sorted({text for a in answers for text in references_of(a, columns)}),
+        "reference": sorted({text for answer in answers for text in references_of(answer)}),
     }
-    rarity: dict[str, Callable[[int], float]] = {}
 
-    def compare(said: Tokens, true: Tokens) -> Scored:
-        if not rarity:
-            rarity.update({which: vectors.rarity(texts) for which, texts in corpora.items()})
-        weighed = []
-        for which, text in (("answer", said), ("reference", true)):
+    @cache
+    def rarities() -> Mapping[str, Callable[[int], float]]:
+        return {which: vectors.rarity(texts) for which, texts in corpora.items()}
+
+    def compare(answer: Tokens, true: Tokens) -> Scored:
+        points: list[FloatArray] = []
+        for which, text in (("answer", answer), ("reference", true)):
             words = np.flatnonzero(_words(vectors.encoder.tokenizer, text))
-            weights = np.array([rarity[which](i) for i in text.ids[words].tolist()])
-            weighed += [*ngrams(text.states[words], weights, config.ngram)]
-            if not len(weighed[-1]):
+            weights = np.array([rarities()[which](i) for i in text.ids[words].tolist()])
+            if not (weights > 0).any():
                 return Scored.none(f"every word of the {which} is in all texts: none has a weight")
-        return Scored(1 - movers_distance(*weighed))
+            points += [text.states[words[weights > 0]], weights[weights > 0]]
+        return Scored(1 - movers_distance(*points))
 
-    about |= {"ngram": config.ngram, "idf": content_hash(corpora), "POT": version("POT")}
-    about |= vectors.about
-    return PairScorer(config, about, lambda pairs: vectors.compared(pairs, compare), vectors.close)
+    settings = {"idf": content_hash(corpora), "POT": version("POT"), "layers": layers}
+    about = _about("moverscore", model, **settings)
+    return PairScorer(about, lambda pairs: vectors.compare(pairs, compare), vectors.close)
 
 
 def _words(tokenizer: Any, text: Tokens) -> Any:
@@ -233,11 +227,12 @@ def unit(vectors: FloatArray) -> FloatArray:
 
 
 def power_means(states: FloatArray) -> FloatArray:
-    """Minimum, mean and maximum over the layers, side by side, of states brought to length 1: the
-    power means with the exponents -inf, 1 and inf. (layers, tokens, width) gives (tokens, 3 width).
-    Source: Zhao et al. (2019), section 3.2."""
+    """Minimum, mean and maximum over the layers, side by side, of states brought to length 1, and
+    this once more: the power means with the exponents -inf, 1 and inf. (layers, tokens, width)
+    gives (tokens, 3 width). Source: Zhao et al. (2019), section 3.2."""
     states = unit(states)
-    return np.concatenate([states.min(axis=0), states.mean(axis=0), states.max(axis=0)], axis=-1)
+    means = [states.min(axis=0), states.mean(axis=0), states.max(axis=0)]
+    return unit(np.concatenate(means, axis=-1).astype(np.float64))
 
 
 def idf(documents: Sequence[set[int]]) -> Callable[[int], float]:
@@ -249,18 +244,6 @@ def idf(documents: Sequence[set[int]]) -> Callable[[int], float]:
     """
     counts = Counter(token for document in documents for token in document)
     return lambda token: math.log((len(documents) + 1) / (counts[token] + 1))
-
-
-def ngrams(vectors: FloatArray, weights: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Those with a weight: the weighed sums of the vectors of n words in a row, brought to length
-    1, and the sums of their weights. (words, width), (words,) give (n-grams, width), (n-grams,);
-    fewer than n words are one n-gram. Source: Zhao et al. (2019), section 3.1."""
-    width = max(len(weights) - n + 1, 1)
-    windows = [slice(i, i + width) for i in range(min(n, len(weights)))]
-    weighed = vectors.astype(np.float64) * weights[:, None]
-    sums = np.sum([weighed[window] for window in windows], axis=0)
-    totals = np.sum([weights[window] for window in windows], axis=0)
-    return unit(sums[totals > 0]), totals[totals > 0]
 
 
 def movers_distance(
@@ -280,126 +263,84 @@ def movers_distance(
     return float(ot.emd2(*shares, cdist(x, y), numItermax=10**7))
 
 
-_FIELD = re.compile(r"{(question|answer|reference)}")
 _CUT = "the tail of what the model reads is cut"
-_INFINITE = Scored.none("the model gives no finite number")
-_ELSEWHERE = "or compute it elsewhere and name its column: {scorer: column, name: …, from: …}"
 
 
-def learned(config: LearnedConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
+def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
+    """BARTScore (Yuan, Neubig and Liu 2021, section 3): the mean log-probability of the tokens of
+    one text given the other, by an encoder-decoder. Precision is of the answer given the reference,
+    recall of the reference given the answer, f1 their mean."""
+    import torch
+    from transformers import AutoModelForSeq2SeqLM
+
+    @cache
+    def opened() -> tuple[Any, Any]:
+        with quietly():
+            return AutoModelForSeq2SeqLM.from_pretrained(model).eval(), tokenizer_of(model)
+
+    def compare(answer: Answer, references: Sequence[str]) -> Scored:
+        bart, tokenizer = opened()
+        cut = {"truncation": True, "max_length": bart.config.max_position_embeddings}
+        texts = (references[0], answer.text)
+        read, told = (tokenizer(text, return_tensors="pt", **cut) for text in texts)
+        with torch.inference_mode():
+            precision = -float(bart(**_texts(read), labels=told["input_ids"]).loss)
+            recall = -float(bart(**_texts(told), labels=read["input_ids"]).loss)
+        f1 = (precision + recall) / 2
+        value = {"precision": precision, "recall": recall, "f1": f1}[config.measure]
+        is_cut = any(one.encodings[0].overflowing for one in (read, told))
+        return Scored(value, reason=_CUT if is_cut else "")
+
+    about = _about("bartscore", model, measure=config.measure)
+    return PairScorer(about, lambda pairs: [compare(*pair) for pair in pairs], opened.cache_clear)
+
+
+def _texts(read: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: read[name] for name in ("input_ids", "attention_mask")}
+
+
+def _learned(config: SemanticConfig, model: str) -> PairScorer:
     """A classifier or regressor of one text or two, such as BLEURT (Sellam et al. 2020) in the form
     of transformers. The one number that it gives is the score; of several labels, the probability
-    of one, or the expected place.
-    Raises what `about_of` and finding an encoder raise, and SetupError for an unknown label."""
-    about = about_of(config, answers, "torch", "transformers")
-    name = find_beside(config.model, beside, "model")
-    folder = find_encoder(name, "model")
-    weigh = _weighed(config, config_of(folder, "model"))
-    fields = _FIELD.findall("".join(config.reads))
-    held: list[Encoder] = []
+    of one."""
+    to_scores = _label_scores(config, config_of(find_encoder(model, "model"), "model"))
 
-    def scored(pairs: Sequence[Pair]) -> Sequence[Scored]:
+    @cache
+    def opened() -> Encoder:
+        return open_encoder(model, head=True)
+
+    def compare(pairs: Sequence[Pair]) -> Sequence[Scored]:
         import torch
 
-        if not held:
-            held.append(open_encoder(name, head=True))
-        found = [Scored.none("there is no question")] * len(pairs)
-        asks = "question" in fields
-        asked = [i for i, (a, _) in enumerate(pairs) if a.question.strip() or not asks]
-        inputs = [[_filled(one, *pairs[i]) for one in config.reads] for i in asked]
-        texts = [one[0] if len(one) == 1 else tuple(one) for one in inputs]
-        for places, batch in held[0].batches(texts):
+        inputs = [
+            [{"question": a.question, "answer": a.text, "reference": true}[r] for r in config.reads]
+            for a, (true,) in pairs
+        ]
+        scores: dict[int, Scored] = {}
+        texts = [text[0] if len(text) == 1 else tuple(text) for text in inputs]
+        for places, batch in opened().batches(texts):
             with torch.inference_mode():
-                values = weigh(held[0].model(**batch).logits.cpu().double()).tolist()
+                values = to_scores(opened().model(**batch).logits.cpu().double()).tolist()
             for place, value, read in zip(places, values, batch.encodings, strict=True):
-                one = Scored(value, reason=_CUT if read.overflowing else "")
-                found[asked[place]] = one if math.isfinite(value) else _INFINITE
-        return found
+                scores[place] = Scored(value, reason=_CUT if read.overflowing else "")
+        return [scores[place] for place in range(len(pairs))]
 
-    about |= {"reads": list(config.reads), "label": config.label, **weights_of(folder)}
-    return PairScorer(config, about, scored, held.clear, config.better, reads=fields)
-
-
-def _filled(template: str, answer: Answer, reference: str) -> str:
-    """All in one go, so that no text of theirs is read as a field."""
-    texts = {"question": answer.question, "answer": answer.text, "reference": reference}
-    return _FIELD.sub(lambda match: texts[match[1]], template)
+    about = _about("learned", model, reads=config.reads, label=config.label)
+    return PairScorer(about, compare, opened.cache_clear, config.better, reads=config.reads)
 
 
-def _weighed(config: LearnedConfig, model: Any) -> Any:
+def _label_scores(config: SemanticConfig, model: Any) -> Any:
     """The function that makes scores (texts,) of logits (texts, labels)."""
-    import torch
-
     labels = [str(model.id2label[i]) for i in range(model.num_labels)]
-    each, wrong = model.problem_type == "multi_label_classification", ""
-    if config.label is None and each:
-        wrong = "is missing: labels that do not exclude each other have no common score"
-    elif config.label is not None and (len(labels) == 1 or config.label not in labels):
-        wrong = "is not a label of the model"
-    if wrong:
-        allowed = ", ".join(labels) if len(labels) > 1 else "none: it gives one number"
-        raise SetupError(Problem(wrong, "", None, "label", config.label or "", allowed))
-    if len(labels) == 1:
+    if len(labels) == 1 and config.label is None:
         return lambda logits: logits[:, 0]
-    if config.label is None:
-        places = torch.arange(len(labels), dtype=torch.float64)
-        return lambda logits: logits.softmax(dim=-1) @ places
+    if config.label not in labels:
+        message, allowed = "is not a label of the model", ", ".join(labels)
+        raise SetupError(Problem(message, "", None, "label", config.label or "", allowed))
     place = labels.index(config.label)
-    return lambda logits: (logits.sigmoid() if each else logits.softmax(dim=-1))[:, place]
+    return lambda logits: logits.softmax(dim=-1)[:, place]
 
 
-def radgraph(config: RadGraphConfig, answers: Sequence[Answer], beside: Path) -> PairScorer:
-    """F1-RadGraph (Delbrouck et al. 2022) by the package radgraph: how many entities of radiology
-    answer and reference share.
-    Raises SetupError where package or weights cannot be had, and what `about_of` raises."""
-    about = about_of(config, answers)
-    if find_spec("radgraph") is None:
-        message = (
-            "needs the package radgraph, its weights and transformers below 5: "
-            f"pip install radgraph 'transformers<5'; {_ELSEWHERE}"
-        )
-        raise SetupError(Problem(message, field="scorer", found="radgraph"))
-    held: list[Any] = []
-
-    def opened() -> Any:
-        if not held:
-            held.append(_radgraph(config, beside))
-        return held[0]
-
-    def one(answer: Answer, true: str) -> Scored:
-        """Each pair on its own: a text that the package cannot read stops all of its call."""
-        try:
-            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-                _, (value,), _, (found,) = opened()[0](hyps=[answer.text], refs=[true])
-        except KeyError:  # it prints the error and leaves the text out
-            return Scored.none("radgraph cannot read the answer or the reference", Status.FAILED)
-        return Scored(value, reason="" if found["entities"] else "no entity in the reference")
-
-    about |= {"level": config.level, "radgraph": version("radgraph"), "model": opened()[1]}
-    return PairScorer(config, about, lambda pairs: [one(*pair) for pair in pairs], held.clear)
-
-
-def _radgraph(config: RadGraphConfig, beside: Path) -> tuple[Any, Any]:
-    """The package's scorer, and which weights it loaded."""
-    from radgraph import F1RadGraph
-    from radgraph.radgraph import CACHE_DIR
-
-    own = beside / config.model
-    folder = own if own.is_dir() else Path(CACHE_DIR) / config.model
-    how = {"model_type": folder.name, "model_cache_dir": str(folder.parent)}
-    try:
-        with redirect_stdout(StringIO()):
-            model = F1RadGraph(reward_level=config.level, **how)
-        return model, [folder.name, sha256_of(folder / "weights.th")]
-    except Exception as error:  # the package raises what it meets, and asserts
-        said = " ".join(str(error).split())[:200]
-        message = f"cannot be opened by radgraph, which needs transformers below 5: {said}"
-        message += f"; {_ELSEWHERE}"
-        raise SetupError(Problem(message, field="model", found=config.model)) from error
-
-
-LikelyConfig = PerplexityConfig | RelaxedConfig | OccurrencesConfig
-NEVER = "longer than max_tokens: no completion can hold it"
 TOO_LARGE = "the perplexity is larger than any number"
 _LACKING = {"answer": EMPTY_ANSWER, "reference": NO_REFERENCE}
 # Which tokens these are follows from the weights.
@@ -422,23 +363,26 @@ class Likelihood:
     that it has alone: other spellings, and other tokens of the same letters, do not.
     """
 
-    def __init__(self, config: LikelyConfig, answers: Sequence[Answer], beside: Path) -> None:
+    better: Better = "lower"
+
+    def __init__(self, config: LikelihoodConfig, answers: Sequence[Answer], beside: Path) -> None:
         """Raises SetupError for a backend that cannot be asked, and a column that the data lack."""
-        require_columns(answers, [config.of] if config.of not in _LACKING else [], "of")
+        if config.of not in _LACKING:
+            require_column(answers, config.of, "of")
         self._config = config
-        self.better: Better = "higher" if isinstance(config, OccurrencesConfig) else "lower"
         # Completions take seconds: each score is kept at once.
-        self.at_once = 16 if isinstance(config, PerplexityConfig) else 1
+        self.at_once = 16 if config.scorer in PERPLEXITY else 1
         self._backend = open_backend(config.backend, config.settings, beside)
         self._open = weigher_of(self._backend, config.backend)
         self._opened: TokenScorer | None = None
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
-        told = {k: v for k, v in self._backend.describe().items() if k != "structured"}
-        rest = {"runtime": told.pop("runtime")} if "runtime" in told else {}
-        settings = self._config.model_dump(exclude={"name", "backend", "settings"})
-        return {**settings, **told, "prefix": _PREFIX, **rest}
+        """The settings and the model."""
+        model = {k: v for k, v in self._backend.describe().items() if k != "structured"}
+        runtime = {"runtime": model.pop("runtime")} if "runtime" in model else {}
+        takes = {"scorer", *SCORERS[self._config.scorer].takes} - {"backend", "settings"}
+        return {**self._config.model_dump(include=takes), **model, "prefix": _PREFIX, **runtime}
 
     @property
     def _weigher(self) -> TokenScorer:
@@ -446,10 +390,12 @@ class Likelihood:
         return self._opened
 
     def close(self) -> None:
+        """Give back the model."""
         self._opened = None
         self._backend.close()
 
     def key(self, answer: Answer) -> Any:
+        """The texts that are read."""
         asked = answer.question if self._config.given != "nothing" else ""
         return [asked, list(self._texts(answer))]
 
@@ -469,74 +415,71 @@ class Likelihood:
             case "reference":
                 return references_of(answer)
             case column:
-                return references_of(replace(answer, reference=answer.metadata.get(column, "")))
+                return texts_in(answer.metadata.get(column, ""))
 
     def _lacking(self, answer: Answer) -> str:
         """The reason why an answer cannot be scored; empty where it can."""
         if not self._texts(answer):
             return _LACKING.get(self._config.of, f"the column {self._config.of} is blank")
-        asked = self._config.given == "nothing" or answer.question.strip()
-        return "" if asked else "the question is empty"
+        has_question = self._config.given == "nothing" or answer.question.strip()
+        return "" if has_question else NO_QUESTION
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
+        """One for each answer."""
         lacking = [self._lacking(answer) for answer in answers]
         whole = [answer for answer, why in zip(answers, lacking, strict=True) if not why]
-        if isinstance(config := self._config, PerplexityConfig):
-            found = iter(self._as_they_stand(whole, PERPLEXITY[config.scorer]))
+        if self._config.scorer in PERPLEXITY:
+            scores = self._as_they_stand(whole)
         else:
-            found = iter([self._in_completions(answer, config) for answer in whole])
-        return [Scored.none(why) if why else next(found) for why in lacking]
+            scores = map(self._in_completions, whole)
+        return [Scored.none(why) if why else next(scores) for why in lacking]
 
-    def _as_they_stand(
-        self, answers: Sequence[Answer], of: Callable[[float, str], float]
-    ) -> Iterator[Scored]:
-        asked = [(self._before(a), text) for a in answers for text in self._texts(a)]
-        weighed = iter(self._weigher.weigh(asked) if asked else ())
+    def _as_they_stand(self, answers: Sequence[Answer]) -> Iterator[Scored]:
+        texts = [(self._before(a), text) for a in answers for text in self._texts(a)]
+        weights = iter(self._weigher.weigh(texts) if texts else ())
         for answer in answers:
-            told = [(next(weighed), text) for text in self._texts(answer)]
-            if reason := next((one.reason for one, _ in told if one.reason), ""):
+            pairs = [(next(weights), text) for text in self._texts(answer)]
+            if reason := next((weight.reason for weight, _ in pairs if weight.reason), ""):
                 yield Scored.none(reason)
                 continue
-            yield _mean(of(math.fsum(one.log_p), text) for one, text in told)
+            perplexity = PERPLEXITY[self._config.scorer]
+            yield _mean(perplexity(math.fsum(weight.log_p), text) for weight, text in pairs)
 
-    def _in_completions(self, answer: Answer, config: RelaxedConfig | OccurrencesConfig) -> Scored:
-        free = isinstance(config, OccurrencesConfig)
+    def _in_completions(self, answer: Answer) -> Scored:
+        config = self._config
         seed = int(content_hash([config.seed, self.key(answer)[0]]), 16) % 2**31
-        top_p = 1.0 if isinstance(config, OccurrencesConfig) else config.top_p
-        draws = Draws(config.samples, config.max_tokens, 1.0, top_p, config.stride, seed, free)
+        draws = Draws(config.samples, config.max_tokens, 1.0, config.top_p, config.stride, seed)
         texts = [text.strip() for text in self._texts(answer)]
-        spelt = [form for text in texts for form in (f" {text}", text)]
-        told = self._weigher.draw(self._before(answer), spelt, draws)
-        if told.reason:
-            return Scored.none(told.reason)
-        forms = [_forms(told, 2 * i) for i in range(len(texts))]
-        if isinstance(config, OccurrencesConfig):
-            remark = NEVER * any(min(sizes.values()) > draws.max_tokens for sizes in forms)
-            found = (expected_occurrences(told.drawn, sizes, draws) for sizes in forms)
-            return _mean(found, remark)
-        return _mean(_relaxed(told, sizes, config) for sizes in forms)
+        forms = [form for text in texts for form in (f" {text}", text)]
+        completions = self._weigher.draw(self._before(answer), forms, draws)
+        if completions.reason:
+            return Scored.none(completions.reason)
+        return _mean(
+            _relaxed(completions, _forms(completions, 2 * i), config) for i in range(len(texts))
+        )
 
 
-def _mean(values: Iterable[float], remark: str = "") -> Scored:
+def _mean(values: Iterable[float]) -> Scored:
     try:
-        return Scored(fmean(values), reason=remark)
+        return Scored(fmean(values))
     except OverflowError:
         return Scored.none(TOO_LARGE)
 
 
-def _relaxed(told: Completions, sizes: Mapping[int, int], config: RelaxedConfig) -> float:
-    entropy, last = relaxed_cross_entropy(told.drawn, list(sizes), config.best, config.weighted)
+def _relaxed(completions: Completions, sizes: Mapping[int, int], config: LikelihoodConfig) -> float:
+    forms = list(sizes)
+    entropy, last = relaxed_cross_entropy(completions.drawn, forms, config.best, config.weighted)
     if config.scorer == "relaxed-cross-entropy":
         return entropy
-    return math.exp(entropy / (last + next(iter(sizes.values()))))
+    return math.exp(entropy / (last + sizes[forms[0]]))
 
 
-def _forms(told: Completions, first: int) -> dict[int, int]:
+def _forms(completions: Completions, first: int) -> dict[int, int]:
     """The numbers of tokens of spelling `first` and of the next; one of them alone where its
     tokens stand in the other's: it would be counted twice."""
-    sizes = {i: len(told.targets[i]) for i in (first, first + 1)}
+    sizes = {i: len(completions.targets[i]) for i in (first, first + 1)}
     long, short = sorted(sizes, key=lambda i: -sizes[i])
-    a, b = (tuple(told.targets[i]) for i in (long, short))
+    a, b = (tuple(completions.targets[i]) for i in (long, short))
     if any(a[i : i + len(b)] == b for i in range(len(a) - len(b) + 1)):
         return {short: sizes[short]}
     return sizes
@@ -556,31 +499,11 @@ def relaxed_cross_entropy(
     longest = max(drawn, key=lambda one: len(one.places)).places
     for i, place in enumerate(longest):
         behind: dict[tuple[int, ...], tuple[float, float]] = {}
-        for one in (one for one in drawn if len(one.places) > i):
-            target = np.logaddexp.reduce([one.targets[form][i] for form in forms])
-            behind[tuple(one.tokens[:place])] = math.fsum(one.log_p[:place]), float(target)
+        for completion in (one for one in drawn if len(one.places) > i):
+            target = np.logaddexp.reduce([completion.targets[form][i] for form in forms])
+            beginning = tuple(completion.tokens[:place])
+            behind[beginning] = math.fsum(completion.log_p[:place]), float(target)
         chosen = sorted(behind.values(), reverse=True)[:best]
         logs = [target + (own if weighted else 0.0) for own, target in chosen]
         entropy, last = entropy - float(np.logaddexp.reduce(logs)), place
     return entropy, last
-
-
-def expected_occurrences(drawn: Sequence[Drawn], sizes: Mapping[int, int], draws: Draws) -> float:
-    """The expected number of occurrences of a target in one completion of at most
-    `draws.max_tokens` tokens: the mean, over completions, of the sum over places of the
-    probability that it comes next and ends in time. `sizes` holds the tokens of each form of the
-    target.
-
-    A place behind n tokens counts if the completion has got so far, whatever it went on with. So
-    the mean is of expectations (Rao-Blackwell), and without bias where completions are drawn from
-    the model as it is; with a stride, a place counts `stride` times.
-    """
-    return draws.stride * float(np.mean([
-        sum(
-            math.exp(one.targets[form][i])
-            for form, size in sizes.items()
-            for i, place in enumerate(one.places)
-            if place + size <= draws.max_tokens
-        )
-        for one in drawn
-    ]))  # fmt: skip

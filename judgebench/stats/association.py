@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from judgebench.records import Estimate
 from judgebench.stats import ranks
@@ -242,27 +242,6 @@ def between_columns(
     return estimate, float(test[coefficient](u, v).pvalue)
 
 
-def williams(r12: float, r13: float, r23: float, n: int) -> float | None:
-    """Two-sided p that the correlations r12 and r13 of one variable with two others differ, r23
-    being that of these two, over n cases; None with fewer than 4, or where the two are one.
-
-        t = (r12 - r13) sqrt((n - 1) (1 + r23) /
-                             (2 K (n - 1) / (n - 3) + (r12 + r13)^2 (1 - r23)^3 / 4))
-
-    with K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23 and n - 3 degrees of freedom. Williams
-    (1959); Steiger (1980), "Tests for Comparing Elements of a Correlation Matrix", equation 7.
-
-    >>> round(williams(0.396, 0.179, 0.088, 103), 3)
-    0.085
-    """
-    K = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
-    if n < 4 or r23 >= 1 - ROUNDING:
-        return None
-    below = 2 * max(K, 0) * (n - 1) / (n - 3) + (r12 + r13) ** 2 * (1 - r23) ** 3 / 4
-    t = (r12 - r13) * math.sqrt(float(ratio((n - 1) * (1 + r23), below)))
-    return None if math.isnan(t) else float(2 * stdtr(n - 3, -abs(t)))
-
-
 def _within_systems(sums: FloatArray) -> FloatArray:
     """r of what is left of two columns without the means of systems, of sums (..., systems, 6)."""
     n, x, y, xx, xy, yy = np.moveaxis(sums, -1, 0)
@@ -361,12 +340,10 @@ class Association:
 @dataclass(frozen=True)
 class Difference:
     """The coefficient of the second scorer minus that of the first, over the items that both
-    scored. `p` is that of the permutation test (None for pooled pairwise accuracies), `williams`
-    that of Williams' test (None but for Pearson's r over systems)."""
+    scored. `p` is that of the permutation test (None for pooled pairwise accuracies)."""
 
     estimate: Estimate
     p: float | None = None
-    williams: float | None = None
 
 
 def associations(
@@ -426,7 +403,8 @@ def _computed(
         estimate = _interval(value, left_out, level, confidence, _bounds(coefficient))
         estimate = replace(estimate, method=estimate.method and estimate.method + found.told)
     estimate = replace(estimate, n=found.n, n_missing=missing, level=confidence)
-    tie = None if found.tie is None else found.tie * float(np.nanstd(rated.scores))
+    spread = float(np.nanstd(rated.scores[~np.isnan(rated.human)]))  # of what was standardized
+    tie = None if found.tie is None else found.tie * spread
     return Association(level, coefficient, estimate, found.chance, tie, left_out)
 
 
@@ -541,7 +519,6 @@ def difference(
     level: Level,
     coefficient: Coefficient,
     confidence: float = LEVEL,
-    tested: bool = True,
 ) -> Difference:
     """The coefficient of the second scorer minus that of the first, on the same items.
 
@@ -549,8 +526,7 @@ def difference(
     For the permutation test the two change places at random in every group, once both
     are standardized, or ranked: PERM-INPUTS of Deutsch, Dror and Roth (2021), "A Statistical
     Analysis of Summarization Evaluation Metrics Using Resampling Methods"; within groups the signs
-    of the groups' differences are flipped. Both are about these systems; that the scorers differ on
-    systems like these is for Williams' test to say. Without tests where it is not `tested`.
+    of the groups' differences are flipped. Both are about these systems.
     """
     one, other = np.isnan(first.scores), np.isnan(second.scores)
     sides = [first, second]
@@ -569,20 +545,12 @@ def difference(
         found = _interval(value, b.left_out - a.left_out, level, confidence, bounds)
     n, missing = min(a.estimate.n, b.estimate.n), max(a.estimate.n_missing, b.estimate.n_missing)
     estimate = replace(found, n=n, n_missing=missing, level=confidence)
-    if not tested:
-        return Difference(estimate)
     if level == "within":
         gaps = np.subtract(*(_of_groups(whole, coefficient)[0] for whole in wholes))
         return Difference(estimate, permutation_test(gaps[~np.isnan(gaps)]))
     if level == "pooled" and coefficient == "pairwise":
         return Difference(estimate)
-    p = _changing_places(wholes, level, coefficient)
-    if level == "pooled" or coefficient != "pearson":
-        return Difference(estimate, p)
-    once = np.ones((1, wholes[0].groups.n))
-    (x, y), (z, _) = (_system_means(whole)[0](once)[:, 0] for whole in wholes)
-    r = np.corrcoef([x, z, y])
-    return Difference(estimate, p, williams(float(r[0, 2]), float(r[1, 2]), float(r[0, 1]), len(x)))
+    return Difference(estimate, _changing_places(wholes, level, coefficient))
 
 
 def _changing_places(

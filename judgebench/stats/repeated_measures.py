@@ -158,7 +158,6 @@ NO_SPREAD = (
     "the units differ no more than their repeats do, so that no number of runs tells them apart"
 )
 NO_ZERO = "its scale is not known to have a true zero, so that a share of the mean says nothing"
-TOO_FEW_RUNS = "no question has two runs of two systems"
 RELIABLE = 0.9
 _ROUNDING = 1e-12
 _SLACK = 1e-9  # what rounding adds to a number of runs
@@ -241,20 +240,6 @@ def runs_for_reliability(icc: Estimate) -> Estimate:
     return replace(icc, value=None, low=None, high=None, method="", reason=NO_SPREAD)
 
 
-def runs_for(within_sd: Estimate, standard_error: float, units: int = 1) -> Estimate:
-    """The number of runs that bring the standard error of a mean over so many units to this, of an
-    estimate of `WITHIN_SD`. Raises ValueError unless both are positive.
-
-    >>> print(runs_for(Estimate(1.5, 1.0, 2.0), 0.5))
-    9.000 [4.000, 16.000]
-    """
-    if standard_error <= 0 or units < 1:
-        raise ValueError("the standard error and the number of units must be positive")
-    return _runs(
-        within_sd, lambda sd: max(1.0, math.ceil(sd**2 / (units * standard_error**2) - _SLACK))
-    )
-
-
 def _runs(estimate: Estimate, needed: Callable[[float], float]) -> Estimate:
     """The estimate carried over, its limits in order; no interval where no number is enough."""
     if estimate.value is None:
@@ -289,32 +274,6 @@ def variance_over_range(spread: float) -> Statistic:
     and so looks steady whatever its noise.
     """
     return _of(lambda sums: ratio(sums[..., _VARIANCE], spread * sums[..., _n]), CONSTANT, 1)
-
-
-def order_flips(x: FloatArray, systems: IntArray, questions: IntArray) -> float:
-    """The share of random pairs of runs that put two random systems in opposite order; a tie in one
-    of the runs counts half. 0.5 where runs say nothing, NaN where no question has two runs of two
-    systems.
-
-    `x` is (units, runs), `systems` and `questions` (units,) are codes from 0, no two units share
-    both. A question counts in a run in which every system has a score of it, so that all systems
-    are compared on the same questions.
-
-    >>> order_flips(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([0, 1]), np.array([0, 0]))
-    1.0
-    """
-    S, Q = int(systems.max(initial=-1)) + 1, int(questions.max(initial=-1)) + 1
-    whole = np.full((Q, S, x.shape[1]), np.nan)
-    whole[questions, systems] = x
-    has = ~np.isnan(whole).any(axis=1)  # (questions, runs)
-    means = ratio(np.where(has[:, None], whole, 0).sum(axis=0), has.sum(axis=0))  # (systems, runs)
-    a, b = np.triu_indices(S, 1)
-    d = means[a] - means[b]  # (pairs, runs), NaN where a run is missing
-    near = _ROUNDING * (np.abs(means[a]) + np.abs(means[b]))
-    up, down, level = (flags.sum(axis=-1) for flags in (d > near, d < -near, np.abs(d) <= near))
-    runs = up + down + level
-    flipped = up * down + level * (up + down) / 2
-    return float(ratio(flipped.sum(), (runs * (runs - 1) / 2).sum()))
 
 
 FAMILY = 0.8

@@ -66,19 +66,6 @@ class Chain:
         return found
 
 
-def completions(last: int, most: int) -> Iterator[tuple[list[int], float]]:
-    """Every completion of at most `most` tokens behind a token, and its probability."""
-    if most == 0:
-        yield [], 1.0
-        return
-    for token, p in enumerate(NEXT[last]):
-        if token == END:
-            yield [], float(p)
-        elif p > 0:
-            for rest, q in completions(token, most - 1):
-                yield [token, *rest], float(p) * q
-
-
 class ChainBackend:
     """A backend that weighs texts and has nothing to say."""
 

@@ -19,9 +19,9 @@ from judgebench.records import Answer
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Interrupted, Stop, Work
 from judgebench.runs.load import load_bench
-from judgebench.scorers.config import SimpleConfig
+from judgebench.scorers.config import ScorerConfig
 from judgebench.scorers.judges import LabelThresholds
-from judgebench.scorers.scorer import AnswerScorer, KeptScores, Scored, simple
+from judgebench.scorers.scorer import AnswerScorer, KeptScores, Scored, baseline
 from judgebench.studies.answers import indexed
 from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts
@@ -98,15 +98,15 @@ def test_it_is_fitted_once(tmp_path: Path) -> None:
 
 def slow(then: Callable[[], None], asked: list[str]) -> AnswerScorer:
     """The length, two answers at a time; `asked` are those that it scored."""
-    length = simple(SimpleConfig(scorer="length"))
+    length = baseline(ScorerConfig(scorer="length"))
 
-    def of(answer: Answer) -> Scored:
+    def score_one(answer: Answer) -> Scored:
         asked.append(answer.item_id)
         if len(asked) % 2 == 0:
             then()
-        return length.of(answer)
+        return length.score_one(answer)
 
-    return replace(length, of=of, at_once=2)
+    return replace(length, score_one=score_one, at_once=2)
 
 
 def test_stopped_while_it_learns_it_goes_on_with_the_scores_it_has(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from judgebench.errors import MissingExtra, SetupError
 from judgebench.records import Answer
-from judgebench.scorers.config import LearnedConfig, scorer_config
+from judgebench.scorers.config import scorer_config
 from judgebench.scorers.judges import open_scorer
 
 ANSWERS = [Answer("1", "No pain.", reference="No pain")]
@@ -33,24 +33,12 @@ def test_the_extra_that_is_missing_is_named(monkeypatch, how, hidden, named) -> 
         opened(how)
 
 
-def test_radgraph_may_be_computed_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "radgraph", None)
-    with pytest.raises(SetupError, match=r"needs the package radgraph.*\{scorer: column, name:"):
-        opened("radgraph")
-
-
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("learned", "model: Field required"),
         ({"scorer": "bertscore", "measure": "f2"}, "measure: .*found 'f2'"),
-        ({"scorer": "moverscore", "ngram": 3}, "ngram: .*found 3"),
-        ({"scorer": "moverscore", "layers": 0}, "layers: .*found 0"),
-        (
-            {"scorer": "learned", "model": "m", "reads": ["{reference}"]},
-            r"reads: must hold \{answer\}, and may hold \{question\} and \{reference\}",
-        ),
-        ({"scorer": "radgraph", "model": "radgraf"}, "model: .*radgraph-xl.*found 'radgraf'"),
+        ({"scorer": "moverscore", "layer": 1}, "moverscore has no setting layer"),
+        ({"scorer": "learned", "model": "m", "reads": ["context"]}, "reads.*found 'context'"),
     ],
 )
 def test_errors_name_the_setting(how: Any, message: str) -> None:
@@ -60,6 +48,5 @@ def test_errors_name_the_setting(how: Any, message: str) -> None:
 
 def test_a_run_that_may_contact_nobody_hears_of_the_weights() -> None:
     config = scorer_config({"scorer": "learned", "model": "owner/model"})
-    assert isinstance(config, LearnedConfig)
     assert config.weights == {"model": "owner/model"}
-    assert scorer_config("bertscore").weights == {"encoder": "minilm"}
+    assert scorer_config("bertscore").weights == {"model": "minilm"}

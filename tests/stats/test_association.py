@@ -29,7 +29,6 @@ from judgebench.stats.association import (
     critical_r,
     difference,
     shows_nothing,
-    williams,
 )
 from judgebench.stats.intervals import too_few
 
@@ -220,32 +219,6 @@ def test_differences_are_over_the_items_that_both_scored() -> None:
     r = [stats.pearsonr(s[kept], first.human[kept])[0] for s in (first.scores, second.scores)]
     assert found.estimate.value == pytest.approx(r[1] - r[0])
     assert (found.estimate.n, found.estimate.n_missing) == (100, 20)
-
-
-def test_over_systems_williams_is_of_the_means() -> None:
-    rng = np.random.default_rng(4)
-    strength = np.tile(rng.normal(size=8), 30)
-    y = strength + 0.3 * rng.normal(size=240)
-    groups, systems = Clusters(np.repeat(np.arange(30), 8), 30), np.tile(np.arange(8), 30)
-    first = Rated(rng.normal(size=240), y, groups, systems)
-    second = Rated(strength + 0.3 * rng.normal(size=240), y, groups, systems)
-    found = difference(first, second, "system", "pearson")
-    x, z, h = (v.reshape(30, 8).mean(axis=0) for v in (first.scores, second.scores, y))
-    r = np.corrcoef([x, z, h])
-    assert found.williams == pytest.approx(williams(r[0, 2], r[1, 2], r[0, 1], 8), rel=1e-6)
-    assert found.williams < 0.05
-    assert difference(first, second, "system", "spearman").williams is None
-
-
-def test_williams_by_hand() -> None:
-    """t of the formula in the docstring, computed step by step with 6 digits."""
-    K = 1 - 0.5**2 - 0.3**2 - 0.4**2 + 2 * 0.5 * 0.3 * 0.4
-    below = 2 * K * 19 / 17 + 0.8**2 / 4 * 0.6**3
-    t = 0.2 * np.sqrt(19 * 1.4 / below)
-    assert williams(0.5, 0.3, 0.4, 20) == pytest.approx(2 * stats.t.sf(t, 17), abs=1e-12)
-    assert williams(0.3, 0.5, 0.4, 20) == pytest.approx(williams(0.5, 0.3, 0.4, 20))
-    assert williams(0.5, 0.3, 0.4, 3) is None
-    assert williams(0.5, 0.5, 1.0, 20) is None
 
 
 # A table of systems -----------------------------------------------------------------------------

@@ -25,8 +25,6 @@ from judgebench.stats.repeated_measures import (
     ONE_UNIT,
     WITHIN_SD,
     coefficient_of_variation,
-    order_flips,
-    runs_for,
     runs_for_reliability,
     score_agreement,
     spread_sums,
@@ -90,24 +88,18 @@ def test_recovers_what_the_numbers_were_drawn_from(between: float, within: float
     assert value(ICC, x) == pytest.approx(between**2 / (between**2 + within**2), abs=0.03)
 
 
-def test_so_many_runs_have_the_reliability_and_the_standard_error_that_was_asked_for() -> None:
+def test_so_many_runs_have_the_reliability() -> None:
     unit = drawn(1.0, 0.0, (20_000, 1))
     x = drawn(1.0, 1.5)
     runs = int(runs_for_reliability(Estimate(value(ICC, x))).value)
     assert runs in (20, 21)  # 9 * 1.5 ** 2 = 20.25
     mean = unit[:, 0] + np.random.default_rng(5).normal(0, 1.5 / np.sqrt(runs), 20_000)
     assert np.corrcoef(unit[:, 0], mean)[0, 1] ** 2 == pytest.approx(0.9, abs=0.01)
-    within = Estimate(value(WITHIN_SD, x))
-    assert runs_for(within, 0.5).value in (9.0, 10.0)  # (1.5 / 0.5) ** 2 = 9
-    assert runs_for(within, 0.5, units=9).value in (1.0, 2.0)
-    with pytest.raises(ValueError, match="must be positive"):
-        runs_for(within, 0.0)
 
 
 def test_limits_of_runs_are_those_of_what_they_follow_from() -> None:
     icc = Estimate(0.6, 0.5, 0.75, "m", 9)
     assert str(runs_for_reliability(icc)) == "6.000 [3.000, 9.000]"
-    assert str(runs_for(Estimate(1.5, 1.0, 2.0), 0.5)) == "9.000 [4.000, 16.000]"
     unsure = runs_for_reliability(Estimate(0.6, -0.1, 0.9))
     assert (unsure.value, unsure.low) == (6.0, None)
     assert unsure.reason == "1 or more: no number of runs is surely enough"
@@ -156,31 +148,6 @@ def test_the_interval_of_the_icc_covers() -> None:
         found = clustered_estimate(sums, ICC, LEVEL, n=60)
         held += found.low <= 0.5 <= found.high
     assert held >= 88
-
-
-def flips(scores) -> float:
-    """Of scores (systems, questions, runs)."""
-    scores = np.asarray(scores, dtype=float)
-    S, Q, R = scores.shape
-    systems, questions = (codes.ravel() for codes in np.indices((S, Q)))
-    return order_flips(scores.reshape(-1, R), systems, questions)
-
-
-def test_how_often_two_runs_order_two_systems_differently() -> None:
-    # Means of a: 1, 1, 3; of b: 2, 0, 3. Up, down, level: pairs of runs 1, 1/2 and 1/2 of 3.
-    assert flips([[[1, 1, 3]], [[2, 0, 3]]]) == pytest.approx(2 / 3)
-    assert flips([[[1, 1, 1]], [[2, 2, 5]]]) == 0
-    noise = np.random.default_rng(0).normal(size=(12, 50, 40))
-    assert flips(noise) == pytest.approx(0.5, abs=0.03)
-
-
-def test_systems_are_compared_on_questions_that_all_of_them_have() -> None:
-    # Without the third question, which b lacks in the second run, nothing flips.
-    a = [[1.0, 1.0], [1.0, 1.0], [nan, 9.0]]
-    b = [[2.0, 2.0], [2.0, 2.0], [2.0, nan]]
-    assert flips([a, b]) == 0
-    assert np.isnan(flips([a]))
-    assert np.isnan(flips([[[1.0, nan]], [[nan, 1.0]]]))
 
 
 RNG = np.random.default_rng(3)

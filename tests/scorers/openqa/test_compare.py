@@ -1,6 +1,5 @@
 """Open answers beside closed ones: two tables are joined and what goes together is found."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ from exam_case import exam, model
 from loopback import Loopback, echoed
 from scripted_judges import ScriptedBackend
 
-from judgebench.errors import SetupError
+import judgebench as jb
 from judgebench.judges.config import Decoding
-from judgebench.scorers.correlate import CLOSED, Roles, open_against_closed
+from judgebench.records import Results
 from judgebench.scorers.open_questions import (
     QuestionWriter,
     open_questions,
@@ -21,8 +20,6 @@ from judgebench.scorers.open_questions import (
     write_questions,
 )
 from judgebench.writer import WritingTerms
-
-WHERE = Roles((), "exam_id", "system")
 
 
 def tables(n: int = 15) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -36,12 +33,16 @@ def tables(n: int = 15) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame({**keys, **scores}), pd.DataFrame({**keys, "correct": said})
 
 
+def compared(opened: pd.DataFrame, closed: pd.DataFrame) -> Results:
+    return jb.correlate([opened, closed], ["correct"], group="exam_id", system="system").results
+
+
 def test_pearson_over_items_is_the_point_biserial_correlation() -> None:
     from scipy.stats import pointbiserialr
 
     opened, closed = tables()
-    found = open_against_closed(opened, closed.sample(frac=1, random_state=1), WHERE).results
-    pooled = found.select("correlation", "pearson", metric=CLOSED, scope="pooled")
+    found = compared(opened, closed.sample(frac=1, random_state=1))
+    pooled = found.select("correlation", "pearson", metric="correct", scope="pooled")
     assert [row.judge for row in pooled] == ["chrf", "draw"]
     right = closed["correct"] == "yes"
     for row in pooled:
@@ -55,22 +56,18 @@ def test_repeats_are_averaged_and_what_has_no_closed_answer_is_missing() -> None
     opened, closed = tables()
     half = closed.assign(correct=(closed["correct"] != "yes").astype(int))
     twice = pd.concat([closed.replace({"yes": 1, "No": 0}), half])
-    with_both = open_against_closed(opened, twice, WHERE).results
+    with_both = compared(opened, twice)
     assert with_both.find("pearson", judge="chrf").value is None  # all are right half of the time
-    fewer = open_against_closed(opened, closed[8:], WHERE, scores=["chrf"]).results
-    first = fewer.find("pearson", judge="chrf")
+    first = compared(opened, closed[8:]).find("pearson", judge="chrf")
     assert (first.n, first.n_missing) == (52, 8)
-    assert not fewer.select(judge="draw")
 
 
-def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_tables_that_do_not_fit_are_refused() -> None:
     opened, closed = tables(3)
-    with pytest.raises(SetupError, match="no question and system is in both tables"):
-        open_against_closed(opened, closed.assign(system="z"), WHERE)
-    with pytest.raises(SetupError, match="correct: is no number; found perhaps"):
-        open_against_closed(opened, closed.assign(correct="perhaps"), WHERE)
-    with pytest.raises(SetupError, match="the open answers:1: exam_id: the column is missing"):
-        open_against_closed(opened.drop(columns="exam_id"), closed, WHERE)
+    with pytest.raises(jb.SetupError, match="correct: is no number; found perhaps"):
+        compared(opened, closed.assign(correct="perhaps"))
+    with pytest.raises(jb.SetupError, match="exam_id: the column is missing"):
+        compared(opened.drop(columns="exam_id"), closed)
 
 
 def test_the_command_prints_and_writes_a_report(call: Any, tmp_path: Path) -> None:
@@ -78,20 +75,19 @@ def test_the_command_prints_and_writes_a_report(call: Any, tmp_path: Path) -> No
     paths = tmp_path / "scores.csv", tmp_path / "closed.csv"
     opened.to_csv(paths[0], index=False)
     closed.to_csv(paths[1], index=False)
-    code, out, err = call("score", "openqa", "compare", *paths, "--to", tmp_path / "report")
+    options = ("--against", "correct", "--group", "exam_id", "--system", "system")
+    code, out, err = call("score", "correlate", *paths, *options, "--to", tmp_path / "report")
     assert (code, err) == (0, "")
-    assert "Columns beside closed accuracy" in out
+    assert "How the columns go together" in out
     assert "With 4 systems, |r| below .95 shows nothing." in out
     assert (tmp_path / "report" / "report.html").exists()
-    code, out, _ = call("score", "openqa", "compare", *paths, "--column", "draw", "--json")
-    rows = json.loads(out)["correlations"]
-    assert {row["judge"] for row in rows if row["metric"] == CLOSED} == {"draw"}
 
 
 def test_from_an_exam_to_the_comparison(call: Any, tmp_path: Path) -> None:
     """Open questions are answered and scored by the commands for any table; their ids lead back."""
-    writer = QuestionWriter(ScriptedBackend(model), Decoding(), tmp_path / "replies.jsonl")
-    write_questions(open_questions(read_questions(exam(tmp_path)), writer, WritingTerms()), writer)
+    backend, replies = ScriptedBackend(model), tmp_path / "replies.jsonl"
+    writer = QuestionWriter(backend, Decoding(), replies, WritingTerms())
+    write_questions(open_questions(read_questions(exam(tmp_path)), writer), writer)
     tables = []
     for system in ("one", "two"):
         answers, scores = tmp_path / f"{system}.csv", tmp_path / f"{system}-scores.csv"
@@ -106,7 +102,6 @@ def test_from_an_exam_to_the_comparison(call: Any, tmp_path: Path) -> None:
     assert set(opened["exam_id"]) == {"antidote", "case"}
     closed = opened[["exam_id", "system"]].drop_duplicates()
     right = closed["exam_id"].map({"antidote": "no", "case": "yes"})
-    found = open_against_closed(opened, closed.assign(correct=right), WHERE).results
-    assert {row.judge for row in found.select("correlation", metric=CLOSED)} == {"length"}
-    pooled = found.find("pearson", judge="length", metric=CLOSED, scope="pooled")
+    found = compared(opened[["exam_id", "system", "length"]], closed.assign(correct=right))
+    pooled = found.find("pearson", judge="length", metric="correct", scope="pooled")
     assert (pooled.n, round(pooled.value, 9)) == (8, 1)  # the question on a case is longer

@@ -20,11 +20,11 @@ def frame(**columns: list[object]) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("key", "first", "right"),
-    [("1", 1, "Liver"), ("2", 1, "Lung"), ("0", 0, "Liver"), ("b", 1, "Lung"), ("Lung", 1, "Lung")],
+    ("key", "right"),
+    [("1", "Liver"), ("2", "Lung"), ("0", "Liver"), ("b", "Lung"), ("Lung", "Lung")],
 )
-def test_a_key_is_a_number_a_letter_or_the_text(key: str, first: int, right: str) -> None:
-    (one,) = read_questions(frame(key=[key]), first=first)
+def test_a_key_is_a_number_a_letter_or_the_text(key: str, right: str) -> None:
+    (one,) = read_questions(frame(key=[key]))
     assert (one.reference, one.item_id, one.group) == (right, "row-2", "row-2")
     assert one.closed["options"] == "A. Liver\nB. Lung"
 
@@ -51,13 +51,12 @@ def test_columns_may_be_called_otherwise_and_options_may_be_fewer(tmp_path: Path
 
 def test_everything_wrong_with_a_table_is_said_together(tmp_path: Path) -> None:
     path = tmp_path / "exam.csv"
-    rows = ["i,Q?,a,b,3", "i,,a,b,1", "j,Q?,2,1,1", "k,Q?,a,,2"]
+    rows = ["i,Q?,a,b,3", "i,Q?,a,b,1", "j,Q?,2,1,1", "k,Q?,a,,2"]
     path.write_text("item_id,question,option_1,option_2,key\n" + "\n".join(rows) + "\n")
     with pytest.raises(SetupError) as caught:
         read_questions(path)
     assert str(caught.value).replace(str(path), "exam.csv").splitlines() == [
         "exam.csv:2: key: names no option; found '3'",
-        "exam.csv:3: question: is blank",
         "exam.csv:3: item_id: is a duplicate; found 'i'",
         "exam.csv:5: key: names no option; found '2'",
     ]
@@ -65,6 +64,9 @@ def test_everything_wrong_with_a_table_is_said_together(tmp_path: Path) -> None:
         read_questions(path, {"key": "cop"})
     with pytest.raises(SetupError, match="called: is no role; found stem; allowed: question, key"):
         read_questions(path, {"stem": "question"})
+    path.write_text("question,option_1,option_2,key\n,a,b,1\n")
+    with pytest.raises(SetupError, match="question: is blank"):
+        read_questions(path)
     path.write_text("question,option_1,key\nQ?,a,1\n")
     with pytest.raises(SetupError, match="needs two columns of options or more"):
         read_questions(path)
@@ -130,7 +132,7 @@ def test_a_rewriting_that_points_to_options_or_tells_the_answer_is_unfit() -> No
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        (("score", "openqa", "make", "{file}", "--backend", "x", "--to", "{file}.d"), "--called"),
+        (("score", "openqa", "{file}", "--backend", "x", "--to", "{file}.d"), "--called"),
         (("score", "{file}", "--scorer", "length"), "--role"),
     ],
 )
