@@ -1,8 +1,5 @@
 """Does a verdict stay where it must: under edits that change nothing, however the judge is asked,
 whatever a text planted in the answer tells it to say, and when it is asked the same again?
-
-Last, each judge's labels of one metric beside its labels of another: one overall impression that
-colours every label is known as the halo effect (Thorndike, 1920).
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.alignment import FailurePolicy
 from judgebench.alignment.judge_scores import NOMINAL
@@ -26,12 +22,7 @@ from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.open import findings
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
-from judgebench.stats.intervals import (
-    CORRELATION_DIFFERENCE,
-    MEAN_CORRELATION,
-    items_for_half_width,
-    moments_by_cluster,
-)
+from judgebench.stats.intervals import items_for_half_width
 from judgebench.stats.paired_tests import (
     FLIPPED,
     LESS_SEVERE,
@@ -57,11 +48,6 @@ from judgebench.stress_tests.result import (
 )
 from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import Study
-
-ONE_PASS, PER_METRIC, HUMANS = "one pass", "per metric", "humans"
-TOO_FEW_METRICS = "the rubric has fewer than two ordinal metrics: there is no pair to correlate"
-NO_TRUTH_ON_ALL = "no item with all labels has a reference label on every ordinal metric"
-THE_HUMANS = "these are the humans themselves"
 
 
 def invariances(pairs: Pairs) -> Iterator[Row]:
@@ -244,68 +230,7 @@ def majority(ratings: IntArray, k: int) -> Labels:
     return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
 
 
-# --- the labels of one metric beside those of another --------------------------------------------
-
-
-def halo(pairs: Pairs) -> Iterator[Row]:
-    """Each real judge in one pass, metric by metric where it was asked so, and the humans.
-
-    All on the unaltered answers, or on those that were asked metric by metric (by the first
-    recipe that does). Both ways of asking use the items that have every ordinal label in both.
-    """
-    for judge in pairs.real_judges:
-        passes, rows = {ONE_PASS: pairs.judged[judge.name]}, pairs.unaltered
-        apart = [v for v in pairs.variants if (v.judge, v.kind) == (judge.name, "per-metric")]
-        if apart:
-            passes[PER_METRIC] = pairs.labels(apart[0])
-            rows = pairs.asked(apart[0].verdicts)
-        yield from _halo_of(pairs, judge.name, passes, rows)
-
-
-def _halo_of(pairs: Pairs, judge: str, passes: Mapping[str, Labels], rows: Labels) -> Iterator[Row]:
-    metrics = pairs.study.rubric.metrics
-    columns = [c for c, m in enumerate(metrics) if m.kind == "ordinal"]
-    truth = pairs.truth[:, columns]
-    said = {who: labels[:, columns] for who, labels in passes.items()}
-    whole = rows[np.all([_complete(labels[rows]) for labels in said.values()], axis=0)]
-    true = whole[_complete(truth[whole])]
-    found: dict[str, tuple[Estimate, Estimate]] = {}
-    for who, labels in said.items():
-        own = _correlation(pairs, [labels], whole, len(rows))
-        found[who] = own, _correlation(pairs, [labels, truth], true, len(rows))
-    humans = _correlation(pairs, [truth], rows[_complete(truth[rows])], len(rows))
-    itself = Estimate(None, reason=THE_HUMANS, level=pairs.study.level)
-    for who, (own, beyond) in {**found, HUMANS: (humans, itself)}.items():
-        yield Row("halo", "correlation", own, judge, keys={"who": who})
-        yield Row("halo", "beyond_humans", beyond, judge, keys={"who": who})
-
-
-def _complete(labels: Labels) -> NDArray[np.bool_]:
-    complete: NDArray[np.bool_] = np.all(labels >= 0, axis=1)
-    return complete
-
-
-def _correlation(pairs: Pairs, sides: list[Labels], rows: Labels, asked: int) -> Estimate:
-    """The mean correlation of one side, or of the first minus the second, on those rows.
-
-    A side is label indices (texts, ordinal metrics), whole on `rows`.
-    """
-    n = len(rows)
-    ordinal = [m for m in pairs.study.rubric.metrics if m.kind == "ordinal"]
-    if len(ordinal) < 2:
-        level = pairs.study.level
-        return Estimate(None, n=n, n_missing=asked - n, reason=TOO_FEW_METRICS, level=level)
-    severities = [
-        np.column_stack([np.array(m.severities)[side[rows, c]] for c, m in enumerate(ordinal)])
-        for side in sides
-    ]
-    moments = [moments_by_cluster(s, pairs.texts.clusters[rows]) for s in severities]
-    single = len(sides) == 1
-    statistic = MEAN_CORRELATION if single else CORRELATION_DIFFERENCE
-    counts = moments[0] if single else np.stack(moments, axis=1)
-    found = pairs.estimate(counts, statistic, n, asked)
-    return found if n or single else replace(found, reason=NO_TRUTH_ON_ALL)
-
+# --- violations, each beside its sound parent ----------------------------------------------------
 
 NO_LABEL = "the judge gave no label on any of these items"
 # The share that needs most items: what is planned with where nothing is known.
@@ -523,7 +448,6 @@ def measure(study: Study, run: StressRun) -> StressResult:
         *invariances(pairs),
         *planted_verdicts(pairs),
         *self_consistency(pairs),
-        *halo(pairs),
         *(row for recipe in run.recipes for row in recipe.rows()),
         Row("misses", "count", Estimate(missed)),
     ]

@@ -18,20 +18,18 @@ from judgebench.files import StrictModel, find_file, shipped_folder, shipped_nam
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stress_tests.claims import (
-    change_number,
-    change_unit,
-    dose_by_ten,
-    negate_contraindication,
+    Quantities,
+    SentenceRules,
+    change_quantity,
+    change_sentence,
     swap,
 )
 from judgebench.stress_tests.item_sets import (
+    accepted_ids,
     check_same_meaning,
     check_violations,
     notices,
-    only_accepted,
-    read_decisions,
     read_set,
-    review_path,
 )
 from judgebench.stress_tests.recipes import (
     Add,
@@ -45,23 +43,15 @@ from judgebench.stress_tests.recipes import (
     Reword,
     Rule,
     Swap,
+    WordList,
     Write,
     check_demand,
+    load_list,
     load_recipe,
-    load_words,
     not_alterable,
-    span_diff,
     word_names,
 )
-from judgebench.stress_tests.wording import (
-    add,
-    bullets,
-    demanded,
-    drop_redundant,
-    load_synonyms,
-    markdown,
-    reword,
-)
+from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
@@ -211,7 +201,7 @@ def _of_set(
 ) -> list[Attack]:
     """An attack for each recipe that the lines of a set name."""
     items = read_set(path, rubric, entry.must_worsen)
-    decisions = read_decisions(review_path(path)) if reviewed else None
+    accepted = accepted_ids(path) if reviewed else {item.item_id for item in items}
     about_set = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
     by_recipe: dict[str, list[AlteredAnswer]] = {}
     for item in items:
@@ -223,7 +213,7 @@ def _of_set(
         if len(kinds) > 1:
             message = f"holds items of the recipe {name} of several kinds: give each a recipe"
             raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
-        kept = group if decisions is None else only_accepted(group, decisions)
+        kept = [item for item in group if item.item_id in accepted]
         hashed = content_hash([item.answer.content_hash for item in kept])
         attack = Attack(
             name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
@@ -258,16 +248,6 @@ def _kind(attack: Recipe | AlteredAnswer) -> Kind:
 
 # --- from a recipe to the rule that carries it out -----------------------------------------------
 
-_RULES = {
-    "dose-by-ten": dose_by_ten,
-    "number": change_number,
-    "unit": change_unit,
-    "negate-contraindication": negate_contraindication,
-    "bullets": bullets,
-    "markdown": markdown,
-    "drop-redundant": drop_redundant,
-}
-
 
 def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> Edit:
     """The edit that a recipe names; paths of word lists are seen from `relative_to`.
@@ -279,12 +259,20 @@ def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> 
         case Add():
             demand = demanded(recipe.demand, rubric) if recipe.demand else {}
             return add(recipe.edit, demand, rubric)
-        case Swap():
-            return swap(load_words(recipe.edit.words, relative_to), recipe.edit.to)
-        case Reword():
-            return reword(load_synonyms(recipe.edit.words, relative_to))
-        case Rule():
-            return _RULES[recipe.edit.kind]
+        case Swap(words=name, to=to):
+            return swap(load_list(name, WordList, relative_to), to)
+        case Reword(words=name):
+            return reword(load_list(name, Synonyms, relative_to))
+        case Rule(kind="bullets"):
+            return bullets
+        case Rule(kind="markdown"):
+            return markdown
+        case Rule(kind="negate-contraindication"):
+            return change_sentence(load_list("warnings", SentenceRules))
+        case Rule(kind="drop-redundant"):
+            return change_sentence(load_list("courtesies", SentenceRules))
+        case Rule(kind=name):
+            return change_quantity(load_list("quantities", Quantities), name)
         case _:
             message = f"needs more than a rule: it is of the kind {recipe.edit.kind}"
             raise SetupError(Problem(message, field="edit", found=recipe.name))
@@ -326,11 +314,6 @@ class Plan:
     def items(self) -> list[AlteredAnswer]:
         """The items of every attack that passed their checks."""
         return [item for made in self.made for item in made.items]
-
-    @property
-    def rejected(self) -> list[AlteredAnswer]:
-        """The items of every attack that failed a check."""
-        return [item for made in self.made for item in made.rejected]
 
     def describe(self, more: Sequence[str] = ()) -> dict[str, Any]:
         """The manifest's description of it, with `more` notices."""
@@ -458,7 +441,6 @@ def altered_answer(
         seed=seed, must_worsen=recipe.must_worsen,
         demand=demanded(recipe.demand, rubric) if recipe.demand else {},
         area=recipe.area or "", false_claim=edited.false_claim, true_claim=edited.true_claim,
-        changes=span_diff(parent.text, edited.text),
     )  # fmt: skip
 
 

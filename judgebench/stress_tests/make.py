@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -18,7 +18,7 @@ from judgebench.files import find_file
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
-from judgebench.models.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
@@ -59,7 +59,6 @@ from judgebench.studies.study import JUDGE_KINDS, Study
 from judgebench.writer import (
     FENCED,
     WritingTerms,
-    Written,
     fenced,
     read_shape,
     schema_of,
@@ -104,7 +103,6 @@ class StressExtension:
             answers=plan.parents,
             beside=tuple(item.answer for item in items),
             lines=[to_set_line(item) for item in items],
-            rejected=[to_set_line(item) for item in plan.rejected],
             about=plan.describe(told),
             settings={"stress": settings},
             variants=partial(_variants, plan),
@@ -256,8 +254,6 @@ class GenerationCounts:
     failed: Counter[str] = field(default_factory=Counter)
     areas: Counter[str] = field(default_factory=Counter)
     why_no_reply: str = ""
-    second_asked: int = 0
-    second_against: int = 0  # violations of the set that the second model did not see as such
 
     def count(self, item: AlteredAnswer) -> None:
         """Count one item by its checks and its area."""
@@ -271,11 +267,10 @@ class GenerationCounts:
 
 @dataclass(frozen=True)
 class SetOrder:
-    """The order of a set: `by` is the model that writes, `second` the one that is asked whether a
-    violation is one; at most `limit` answers are altered, drawn by the seed."""
+    """The order of a set: `by` is the model that writes; at most `limit` answers are altered, drawn
+    by the seed."""
 
     by: JudgeConfig | None = None
-    second: JudgeConfig | None = None
     seed: int = 0
     limit: int | None = None
 
@@ -313,8 +308,6 @@ def make_set(
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     else:
         made = _by_rule(name, answers, rubric, file, order, progress)
-    if order.second is not None:
-        _ask_second(file, order.second, order.seed, made, progress)
     return made
 
 
@@ -377,26 +370,6 @@ def _by_rule(
         made.count(item)
         progress.advance(name)
     return made
-
-
-def _ask_second(
-    file: SetFile, second: JudgeConfig, seed: int, made: GenerationCounts, progress: Progress
-) -> None:
-    """Ask about every violation and every rephrasing of the file that no second model has judged
-    yet."""
-    asked = (item for item in file.accepted if item.must_worsen or item.by_model)
-    unchecked = [item for item in asked if "second_opinion" not in item.checks]
-    if not unchecked:
-        return
-    answered: list[AlteredAnswer] = []
-    terms = WritingTerms(second.name, progress, left_out=second.decoding.left_out)
-    try:
-        with closing(open_backend(second.backend, second.settings)) as backend:
-            second_opinions(unchecked, backend, seed, answered.append, terms)
-    finally:
-        file.replace_checked(answered)
-        made.second_asked = len(answered)
-        made.second_against = sum(bool(item.failed_checks) for item in answered)
 
 
 # --- by a model ---
@@ -518,62 +491,3 @@ class Attacker:
 
 def _shape(draft: Draft) -> type[BaseModel]:
     return _FalseAnswer if isinstance(draft.recipe.edit, Write) else _Rephrased
-
-
-_CANNOT_TELL = "cannot tell"
-_YOU_CHECK = "You check medical texts. You are given an answer to a question and "
-# Of violations and of other items: what is asked, what agrees, what disagrees, and with what.
-_SECOND = {
-    True: (
-        f"{_YOU_CHECK}one claim that is true. Say whether the answer contradicts that claim. The "
-        "claim stands between such tags too. ",
-        "contradicts", "does not contradict", "the true claim",
-    ),
-    False: (
-        f"{_YOU_CHECK}an original that it words anew. Say whether the answer says the same as the "
-        "original: nothing added, nothing left out, nothing changed in what it means or in how "
-        "sure it is. The original stands between such tags too. ",
-        "says the same as", "does not say the same as", "its parent",
-    ),
-}  # fmt: skip
-
-
-class _Opinion(BaseModel):
-    the_answer: str
-
-
-def second_opinions(
-    items: Sequence[AlteredAnswer],
-    backend: Backend,
-    seed: int,
-    keep: Callable[[AlteredAnswer], None],
-    terms: WritingTerms,
-) -> Written:
-    """Ask another model whether violations contradict the true claim and whether others say the
-    same as their parents: `keep` gets each with the check `second_opinion`, or unchecked where the
-    reply cannot be read. The name in `terms` is that of the model."""
-
-    def ask(key: str, item: AlteredAnswer) -> Request:
-        worse, parent = bool(item.must_worsen), item.parent
-        beside = {"claim": item.true_claim} if worse else {"original": parent.text}
-        instructions, agrees, differs, _ = _SECOND[worse]
-        user = fenced(parent.question, item.text, **beside)
-        messages = (Message("system", instructions + FENCED), Message("user", user))
-        schema = schema_of(_Opinion, the_answer=[agrees, differs, _CANNOT_TELL])
-        return Request(key, messages, schema, max_tokens=60, seed=seed)
-
-    def read(item: AlteredAnswer, reply: Reply) -> None:
-        opinion = None
-        with suppress(ValueError):
-            opinion = read_shape(reply, _Opinion).the_answer if reply.finish == "stop" else None
-        _, agrees, differs, what = _SECOND[bool(item.must_worsen)]
-        told = {
-            agrees: "",
-            differs: f"{terms.name} says that it {differs} {what}",
-            _CANNOT_TELL: f"{terms.name} cannot tell whether it {agrees} {what}",
-        }
-        checks = {"second_opinion": told[opinion]} if opinion in told else {}
-        keep(replace(item, checks={**item.checks, **checks}))
-
-    by_key = {str(number): item for number, item in enumerate(items)}
-    return write_texts(by_key, backend, ask, read, terms)

@@ -24,10 +24,9 @@ _STATISTICS = {
     "flipped": "Flip rate", "more_severe": "More severe", "less_severe": "Less severe",
     "shift": "Shift", "p": "p", "p_holm": "p after Holm",
     "asked": "Verdicts per item", **CONSISTENCY,
-    "correlation": "Mean correlation", "beyond_humans": "Beyond the humans",
 }  # fmt: skip
 _COUNTS = ("more_needed", "asked")
-_SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
+_SIGNED = ("advantage", "shift", "majority_gain")
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
@@ -192,18 +191,6 @@ SELF_CONSISTENCY = StressTable(
     "statistic",
     (CONSISTENT,),
 )
-HALO = StressTable(
-    "stress_halo",
-    "Halo: how far the labels of different metrics go together",
-    lambda stress: stress.rows.select("halo"),
-    ("judge", "who"),
-    "statistic",
-    (
-        "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per metric: "
-        "one call for each.",
-    ),
-    stubs={"who": "Labels by"},
-)
 
 
 def recipes_table(stress: StressResult) -> Table:
@@ -255,7 +242,7 @@ def stress_part(stress: StressResult) -> ReportSection:
 def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Where each judge fails", tables=_tables(stress, [FLIPS]), on_screen=True)
     yield Block("Planted verdicts", tuple(planted_sentences(stress)), on_screen=True)
-    others = [detected("area"), FAILURES, SELF_CONSISTENCY, HALO]
+    others = [detected("area"), FAILURES, SELF_CONSISTENCY]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
     details = [detected("recipe"), told_apart("recipe"), told_apart("area"), PROBES, PLANTED]
     folded = (*_tables(stress, details), recipes_table(stress))

@@ -87,8 +87,6 @@ class StressResult(JudgesShown):
     - `consistency` of a judge that was `asked` the same so often: `agreement` is the share of
       pairs of an item's verdicts that are equal, `majority_gain` the accuracy of the majority
       minus that of the first verdict.
-    - `halo`: the mean `correlation` over pairs of metrics of the labels of `who` (`one pass`, `per
-      metric` or `humans`) on the same items; `beyond_humans` is it minus that of the humans.
     """
 
     presented_by = "judgebench.stress_tests.report:stress_part"

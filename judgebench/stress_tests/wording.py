@@ -1,4 +1,4 @@
-"""Other words, or fewer, that say the same: neutral synonyms, and a redundant sentence dropped.
+"""Other words that say the same: neutral synonyms.
 
 The same words in the same order, in another layout or with a text before or after them.
 """
@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.files import StrictModel, find_file, load_model
 from judgebench.judges.replies import HIGHEST_SCORE, LOWEST_SCORE
 from judgebench.records import Answer
 from judgebench.rubric import Rubric
@@ -27,17 +25,16 @@ from judgebench.stress_tests.recipes import (
     Edit,
     Edited,
     Nothing,
-    content_words,
+    RuleList,
     facts,
     mentions,
-    negations,
+    put,
     statements,
-    word_names,
-    words,
 )
 from judgebench.text import Sentence, sentences
 
 _MARK = re.compile(r"(?:[-*•]|(\d+[.)]))\s+")
+_NUMBER_MARK = re.compile(r"\d+[.)]")  # of a list; it would be left over
 
 _MARKDOWN = re.compile(r"^[^\S\n]*#{1,6}\s|\*\*|__|^[^\S\n]*```", re.MULTILINE)
 _LONGEST_HEADING = 8  # words
@@ -238,59 +235,24 @@ def _beside(first: str, second: str) -> str:
 
 
 _MOST_REPLACED = 6
-_VOWEL_SOUND = re.compile(r"(?!one|once|eu|uni|us[ei]|ut[ei])[aeiou]|hour|honest|heir")
-_MOST_SENTENCES = 500  # of an answer, in which one may be redundant
-_LEAST_WORDS = 3  # content words of a sentence that can be redundant
-_NUMBER_MARK = re.compile(r"\d+[.)]")  # of a list; it would be left over
-_COURTESY = re.compile(
-    r"(?:i |we )?hope (?:this|that|it) (?:helps|is helpful|was helpful)"
-    r"(?: you| to you| for you)?"
-    r"|thank(?: you|s)(?: so much| very much)? for (?:asking|your question|reaching out)"
-    r"|(?:please )?(?:feel free to ask|let (?:me|us) know)(?: me| us)?"
-    r"(?: if you have)?(?: any)?(?: more| other| further)? questions"
-    r"|(?:please )?feel free to ask",
-    re.IGNORECASE,
-)
-_POINTER = re.compile(  # to another page, of which the text holds no more than the name
-    r"top of page|more on: [^\n]+"
-    r"|for (?:more|further|additional) (?:information|details)\b"
-    r"(?!.*\b(?:doctor|physician|provider|professional|clinic|hospital|pharmacist|nurse)s?\b)"
-    r"[^\n]*?,? (?:please )?(?:see|visit|view|read|go to) [^\n]+",
-    re.IGNORECASE,
-)
-# What limits a claim, so that the same claim without it says more.
-_LIMITS = frozenset(
-    ("if", "when", "while", "until", "except", "only", "may", "might", "can", "could", "should",
-     "must", "will", "would", "some", "many", "most", "all", "every", "few", "often", "usually",
-     "sometimes", "rarely", "seldom", "generally", "always", "also", "more", "less", "before",
-     "after", "or", "but")
-)  # fmt: skip
-# A sentence that begins so needs the one before it.
-_REFERS_BACK = frozenset(
-    ("it", "its", "they", "their", "these", "those", "this", "that", "such", "he", "she", "however",
-     "therefore", "thus", "so", "then", "but", "also", "both", "otherwise", "instead", "and", "or")
-)  # fmt: skip
+_ARTICLE = re.compile(r"\b(an?)\s+$", re.IGNORECASE)
 
 Phrase = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z' ,-]*$")]
 
 
-class Synonyms(StrictModel):
+class Synonyms(RuleList):
     """A word list of pairs, in lower case, that may be put for each other wherever they stand.
 
-    A word or phrase stands in one pair only. `about` tells a reader how the list was made.
+    A word or phrase stands in one pair only.
     """
 
-    name: Annotated[str, StringConstraints(min_length=1)]
-    version: Annotated[str, StringConstraints(min_length=1)]
-    about: Annotated[str, StringConstraints(min_length=1)]
     pairs: tuple[tuple[Phrase, Phrase], ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _neutral(self) -> Synonyms:
-        listed = [phrase for pair in self.pairs for phrase in pair]
-        twice = sorted({phrase for phrase in listed if listed.count(phrase) > 1})
-        if twice:
-            raise ValueError(f"stands in two pairs, or twice in one: {', '.join(twice)}")
+        counts = Counter(phrase for pair in self.pairs for phrase in pair)
+        if duplicates := sorted(phrase for phrase, n in counts.items() if n > 1):
+            raise ValueError(f"stands in two pairs, or twice in one: {', '.join(duplicates)}")
         denies = [" / ".join(pair) for pair in self.pairs if facts(pair[0]) != facts(pair[1])]
         if denies:
             raise ValueError(f"one of the two denies something: {', '.join(denies)}")
@@ -302,148 +264,42 @@ class Synonyms(StrictModel):
         return {a: b for pair in self.pairs for a, b in (pair, pair[::-1])}
 
 
-def load_synonyms(name: str | Path, relative_to: Path | None = None) -> Synonyms:
-    """The list of that path or shipped name. Raises SetupError with every problem in it."""
-    path = find_file("adversarial/words", str(name), ".yaml", relative_to)
-    return load_model(path, Synonyms)
-
-
-def synonyms_in_words(path: Path, rubric: str) -> str:
-    """Read a list of synonyms and say what it holds. Raises SetupError."""
-    synonyms = load_synonyms(path)
-    return f"the word list {synonyms.name}, version {synonyms.version}, {len(synonyms.pairs)} pairs"
-
-
 def reword(synonyms: Synonyms) -> Edit:
     """The edit that puts synonyms for up to six words or phrases, drawn from all that occur."""
     other = synonyms.other
     longest_first = sorted(other, key=len, reverse=True)
     phrases = "|".join(re.escape(p).replace(r"\ ", r"\s+") for p in longest_first)
-    pattern = re.compile(rf"(?<![\w-])(?:(an?)(\s+))?({phrases})(?![\w-])", re.IGNORECASE)
+    pattern = re.compile(rf"(?<![\w-])(?:{phrases})(?![\w-])", re.IGNORECASE)
 
     def edit(answer: Answer, random: Random) -> Edited | Nothing:
-        found = [
-            (match, new)
+        offers = [
+            (match.span(), new)
             for sentence in statements(answer.text)
             for match in pattern.finditer(answer.text, sentence.start, sentence.end)
             if (new := _replacement(match, sentence, other))
         ]
-        if not found:
+        if not offers:
             return Nothing(f"no word or phrase of the list {synonyms.name} stands in the text")
-        chosen = random.sample(found, min(_MOST_REPLACED, len(found)))
-        text = answer.text
-        for match, new in sorted(chosen, key=lambda pair: pair[0].start(), reverse=True):
-            text = text[: match.start()] + new + text[match.end() :]
-        return Edited(text)
+        chosen = sorted(random.sample(offers, min(_MOST_REPLACED, len(offers))))
+        return Edited(put(answer.text, *zip(*chosen, strict=True)))
 
     return edit
 
 
 def _replacement(match: re.Match[str], sentence: Sentence, other: Mapping[str, str]) -> str:
-    """The replacement of a match, article and capital included; '' where it had better stay.
+    """The replacement of a match, capital included; '' where it had better stay.
 
     A capital inside a sentence marks a name or a title. A sentence that holds the synonym already
     would say the same word twice.
     """
-    article, blank, old = match.groups()
+    old = match.group()
     new = other[" ".join(old.lower().split())]
     before = match.string[sentence.start : match.start()]
     after = match.string[match.end() : sentence.end].split()
-    begins = not re.search(r"[^\W\d_]", before)
-    inner = match.group().split()[int(begins) :]
-    titled = old.isupper() or any(word[0].isupper() for word in inner)
+    article = _ARTICLE.search(before)
+    phrase = [*article.groups(), *old.split()] if article else old.split()
+    begins = not re.search(r"[^\W\d_]", before[: article.start()] if article else before)
+    titled = old.isupper() or any(word[0].isupper() for word in phrase[int(begins) :])
     if titled or (begins and after and after[0][0].isupper()) or mentions(sentence.text, new):
         return ""
-    if not article:
-        return new[0].upper() + new[1:] if old[0].isupper() else new
-    return article[0] + ("n" if _VOWEL_SOUND.match(new) else "") + blank + new
-
-
-def drop_redundant(answer: Answer, random: Random) -> Edited | Nothing:
-    """One sentence less: a courtesy, a pointer to another page, or what another sentence says.
-
-    What is dropped has no number, negation or listed name, and nothing behind it refers to it.
-    """
-    text, found = answer.text, sentences(answer.text)[:_MOST_SENTENCES]
-    if len(found) < 2:
-        return Nothing("the text is one sentence")
-    dispensable = [
-        sentence
-        for place, sentence in enumerate(found)
-        if _is_dispensable(place, found)
-        and not any(
-            mentions(sentence.text, name)
-            for name in word_names()
-            if name.lower() in sentence.text.lower()
-        )
-        and _keeps_facts(text, place, found)
-    ]
-    if not dispensable:
-        return Nothing("no sentence is a courtesy or says what another one says already")
-    return Edited(_without(text, random.choice(dispensable)))
-
-
-def _keeps_facts(text: str, place: int, found: Sequence[Sentence]) -> bool:
-    """Return whether the text keeps its facts without that sentence, which has none: those before
-    and after it could become one number with its unit."""
-    sentence, start = found[place], found[max(0, place - 1)].start
-    around = text[start : found[min(place + 1, len(found) - 1)].end]
-    inside = Sentence(sentence.start - start, sentence.end - start, sentence.text)
-    return facts(_without(around, inside)) == facts(around)
-
-
-def _is_dispensable(place: int, found: Sequence[Sentence]) -> bool:
-    text = found[place].text
-    following = words(found[place + 1].text)[:1] if place + 1 < len(found) else []
-    numbered = place > 0 and _NUMBER_MARK.fullmatch(found[place - 1].text)
-    if numbered or facts(text) or _REFERS_BACK & set(following):
-        return False
-    plain = text.rstrip(".! ")
-    return bool(_COURTESY.fullmatch(plain) or _POINTER.fullmatch(plain)) or _is_said(place, found)
-
-
-def _is_said(place: int, found: Sequence[Sentence]) -> bool:
-    """Return whether another sentence says it; of two that say the same, the later repeats it."""
-    text = found[place].text
-    told = _told(text)
-    whole = text[0].isupper() and text[-1] in ".!" and len(told) >= _LEAST_WORDS
-    if not whole or _REFERS_BACK & set(words(text)):
-        return False  # the same words about something else, perhaps
-    return any(
-        _says(other.text, text) and (_told(other.text) != told or i < place)
-        for i, other in enumerate(found)
-        if i != place
-    )
-
-
-def _says(other: str, text: str) -> bool:
-    """Return whether `other` has the content words of `text` in order, with the same limits on
-    what is claimed and no negation."""
-    if _denies(other) or _limits(other) != _limits(text):
-        return False
-    left = iter(_told(other))
-    return all(word in left for word in _told(text))
-
-
-# Every sentence is compared with every other one.
-_denies = lru_cache(_MOST_SENTENCES)(negations)
-
-
-@lru_cache(_MOST_SENTENCES)
-def _limits(text: str) -> frozenset[str]:
-    return _LIMITS.intersection(words(text))
-
-
-@lru_cache(_MOST_SENTENCES)
-def _told(text: str) -> list[str]:
-    return [stem for word in words(text) for stem in content_words(word)]
-
-
-def _without(text: str, sentence: Sentence) -> str:
-    """The text without a sentence; of the gaps around it the one with more line ends stays."""
-    before, after = text[: sentence.start], text[sentence.end :]
-    head, tail = before.rstrip(), after.lstrip()
-    gaps = before[len(head) :], after[: len(after) - len(tail)]
-    if not head or not tail:
-        return head + tail
-    return head + max(gaps, key=lambda gap: gap.count("\n")) + tail
+    return new[0].upper() + new[1:] if old[0].isupper() else new

@@ -8,7 +8,7 @@ from random import Random
 from judgebench.records import Answer, Estimate, Results, Row, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stress_tests.recipes import AlteredAnswer, span_diff
+from judgebench.stress_tests.recipes import AlteredAnswer
 from judgebench.stress_tests.result import EVERY, Miss, RecipeSummary, StressResult
 from judgebench.studies.study import JudgeKind
 
@@ -65,7 +65,7 @@ def make_stress() -> StressResult:
     rubric, numbers = load_rubric("medical-safety"), Numbers()
     rows = [
         *violations(numbers), *invariances(numbers, rubric), *planted(numbers),
-        *consistency(numbers), *halo(numbers),
+        *consistency(numbers),
         *(row for recipe in recipes() for row in recipe.rows()),
         Row("misses", "count", Estimate(31)),
     ]  # fmt: skip
@@ -201,14 +201,6 @@ def consistency(numbers: Numbers) -> Iterator[Row]:
             yield Row("consistency", "majority_gain", numbers.mean(0.02, 40), judge, metric)
 
 
-def halo(numbers: Numbers) -> Iterator[Row]:
-    for judge in ("Meta-Llama-3-70B-Instruct", "smollm2-135m"):
-        for who in ("one pass", "per metric", "humans"):
-            keys = {"who": who}
-            yield Row("halo", "correlation", numbers.mean(0.6, 40), judge, keys=keys)
-            yield Row("halo", "beyond_humans", numbers.mean(0.2, 40), judge, keys=keys)
-
-
 def make_miss(number: int = 0, hostile: str = "") -> Miss:
     """A violation: one judge detects it, one misses it, one fails. Every text may be hostile."""
     before = (
@@ -225,7 +217,6 @@ def make_miss(number: int = 0, hostile: str = "") -> Miss:
         area="pathogen identification",
         false_claim=f"caused by a bacterium{hostile}", true_claim=f"caused by a virus{hostile}",
         why_plausible=f"many infections are{hostile}", source=f"synthetic word list{hostile}",
-        changes=span_diff(before, after),
     )  # fmt: skip
     names = ("Meta-Llama-3-70B-Instruct", f"smollm2-135m{hostile}", "jury-of-three")
     texts = ("Opposed to consensus", "Aligned with consensus", None)

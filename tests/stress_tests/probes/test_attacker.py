@@ -11,7 +11,7 @@ from judgebench.models.contract import Reply, Request
 from judgebench.prompt import fence_tag
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.make import Attacker, Draft, drafts, second_opinions
+from judgebench.stress_tests.make import Attacker, Draft, drafts
 from judgebench.stress_tests.recipes import AlteredAnswer, Area, Recipe, load_recipe
 from judgebench.writer import WritingTerms, Written, write_texts
 
@@ -59,7 +59,6 @@ def test_a_good_reply_becomes_an_item_that_passes() -> None:
     assert (item.false_claim, item.true_claim) == (GOOD["false_claim"], GOOD["true_claim"])
     assert (item.recipe, item.generator, item.parent.item_id) == (WRITE.name, "m:1", "a0")
     assert item.must_worsen == {"scientific_consensus": "Opposed to consensus"}
-    assert [(c.old, c.new) for c in item.changes] == [("parasite", "virus")]
 
 
 def test_the_four_areas_take_turns() -> None:
@@ -121,36 +120,3 @@ def test_the_parents_text_is_fenced_and_cannot_give_orders() -> None:
 def test_a_recipe_by_rule_needs_no_model() -> None:
     with pytest.raises(SetupError, match="needs no model"):
         drafts(load_recipe("bullets"), answers(1), 0)
-
-
-def opinions(item: AlteredAnswer, backend: ScriptedBackend) -> list[AlteredAnswer]:
-    found: list[AlteredAnswer] = []
-    second_opinions([item], backend, 0, found.append, WritingTerms("other"))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("says the same as", ""),
-        ("does not say the same as", "other says that it does not say the same as its parent"),
-        ("cannot tell", "other cannot tell whether it says the same as its parent"),
-    ],
-)
-def test_a_second_model_says_whether_a_rephrasing_means_the_same(said: str, reason: str) -> None:
-    (draft,) = drafts(load_recipe("rephrase"), answers(1), 0)[:1]
-    reply = Reply("k", json.dumps({"answer": f"In short: {draft.parent.text}"}))
-    item = ATTACKER.read(draft, reply)
-    backend = ScriptedBackend(lambda request: json.dumps({"the_answer": said}))
-    (asked,) = opinions(item, backend)
-    assert asked.checks["second_opinion"] == reason
-    system, user = (message.content for message in backend.requests[0].messages)
-    assert "Say whether the answer says the same as the original" in system
-    assert draft.parent.text in user
-
-
-@pytest.mark.parametrize("reply", ["nonsense", '{"the_answer": "banana"}', "[]", "{}"])
-def test_an_unreadable_second_opinion_leaves_the_item_unchecked(reply: str) -> None:
-    item = only(lambda request: json.dumps(GOOD))
-    (asked,) = opinions(item, ScriptedBackend(lambda request: reply))
-    assert "second_opinion" not in asked.checks

@@ -3,8 +3,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from page_reader import Page
 from stress_case import grouped
 from stress_report_case import (
@@ -20,12 +18,11 @@ from stress_report_case import (
     PROBES as PROBE_NAMES,
 )
 
-from judgebench.records import Answer, Estimate, Lookup, Part, Results, Row, in_words
+from judgebench.records import Estimate, Lookup, Part, Results, Row, in_words
 from judgebench.results.blocks import Card
 from judgebench.results.documents import to_html
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.stress_tests.analysis import miss_card
-from judgebench.stress_tests.recipes import AlteredAnswer, Change, marked, span_diff
 from judgebench.stress_tests.report import (
     FLIPS,
     PLANTED,
@@ -43,7 +40,7 @@ from judgebench.text import printable
 
 STRESS = make_stress()
 REAL = [name for name, kind in JUDGES.items() if kind != "control"]
-MEASURED = ("violations", "invariance", "planted", "consistency", "halo")
+MEASURED = ("violations", "invariance", "planted", "consistency")
 
 
 def column(table: Table, name: str) -> list[str]:
@@ -233,27 +230,6 @@ def test_hostile_text_is_shown_as_it_is() -> None:
 
 
 RUBRIC = make_stress().rubric
-texts = st.text(alphabet="ab \n.", max_size=30)
-
-
-def altered(old: str, new: str, changes: tuple[Change, ...]) -> AlteredAnswer:
-    return AlteredAnswer("i", Answer("p", old), new, "r", "1", "h", changes=changes)
-
-
-@given(texts, texts, st.booleans())
-def test_the_parts_joined_are_the_texts(old: str, new: str, recorded: bool) -> None:
-    changes = span_diff(old, new) if recorded else (Change(0, 0, "", "never in the text"),)
-    before, after = marked(altered(old, new, changes))
-    assert "".join(text for text, _ in before) == old
-    assert "".join(text for text, _ in after) == new
-    assert any(changed for _, changed in [*before, *after]) == (old != new)
-
-
-@given(texts, texts)
-def test_two_changes_have_more_than_space_between_them(old: str, new: str) -> None:
-    for parts in marked(altered(old, new, span_diff(old, new))):
-        for (_, a), (between, _), (_, b) in zip(parts, parts[1:], parts[2:], strict=False):
-            assert not (a and b) or between.strip()
 
 
 def cells(card: Card) -> dict[str, list[tuple[str, str]]]:
