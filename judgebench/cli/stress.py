@@ -117,8 +117,6 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
 
 
 def _tell(found: GenerationCounts, to: Path) -> None:
-    from judgebench.stress_tests.item_sets import CHECKS
-
     share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
     counts = {
         "made before, kept as they are": found.made_before,
@@ -129,7 +127,5 @@ def _tell(found: GenerationCounts, to: Path) -> None:
     echo_each(f"  {area}: {n}" for area, n in sorted(found.areas.items()))
     if found.rejected:
         typer.echo(f"{found.rejected} rejected: they stay in {to} and do not count")
-        echo_each(
-            f"  {n} failed {name!r} ({CHECKS[name]})" for name, n in found.failed.most_common()
-        )
+        echo_each(f"  {n} failed {name!r}" for name, n in found.failed.most_common())
     echo_each(f"{n} {what}" for what, n in counts.items() if n)

@@ -31,6 +31,7 @@ from judgebench.stress_tests.recipes import (
     Edited,
     Fact,
     Nothing,
+    Outcome,
     RuleList,
     WordList,
     asserts,
@@ -120,7 +121,7 @@ def change_quantity(rules: Quantities, name: str) -> Edit:
     stands once comes first, for then nothing but one claim becomes false."""
     change = rules.changes[name]
 
-    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
+    def edit(answer: Answer, rng: Random) -> Outcome:
         quantities = _quantities(answer.text, change.pattern, rules)
         texts = Counter(quantity.text for quantity in quantities)
         once = [quantity for quantity in quantities if texts[quantity.text] == 1]
@@ -190,7 +191,7 @@ def _rewritten(quantity: _Quantity, change: QuantityChange) -> Iterator[str]:
     for way in quantity.ways:
         for factor, rounding in (change.up if way == "up" else change.down).items():
             values = [_times(_value(n), factor, way, rounding) for n in quantity.numbers]
-            if _is_other(quantity, values, way, factor) and _can_agree(quantity, values[-1]):
+            if _is_other(quantity, values, rounding) and _can_agree(quantity, values[-1]):
                 numbers = list(map(_written, values, quantity.numbers))
                 yield quantity.written(numbers, _agreeing(quantity, values[-1]))
     unit, units = quantity.unit, change.other_units
@@ -210,22 +211,19 @@ def _times(value: Decimal, factor: Decimal, way: Direction, rounding: Rounding) 
     return new.quantize(step, ROUND_UP if rounding == "ROUND_UP" else ROUND_DOWN)
 
 
-def _is_other(
-    quantity: _Quantity, values: Sequence[Decimal], way: Direction, factor: Decimal
-) -> bool:
+def _is_other(quantity: _Quantity, values: Sequence[Decimal], rounding: Rounding) -> bool:
     """By the factor, or rounded to half or more and at most threefold; a share that can be, and
     apart from before."""
     old = [_value(n) for n in quantity.numbers]
-    pairs = zip(values, old, strict=True)
-    ratios = [new / value if way == "up" else value / max(new, _TINY) for new, value in pairs]
-    least = Decimal("1.5") if way == "up" else 2
-    is_right = all(ratio == factor or least <= ratio <= 3 for ratio in ratios)
+    ratios = [new / value for new, value in zip(values, old, strict=True)]
+    is_near = all(_THIRD <= r <= _HALF or 3 * _HALF <= r <= 3 for r in ratios)
     is_share = quantity.unit in ("%", "percent") and values[-1] > 100
     is_apart = values[-1] < old[0] or values[0] > old[-1]
-    return is_right and is_apart and not is_share and list(values) == sorted(set(values))
+    is_rising = list(values) == sorted(set(values))
+    return (rounding == "exact" or is_near) and is_apart and is_rising and not is_share
 
 
-_TINY = Decimal("1e-9")  # in the place of 0, to divide by
+_THIRD, _HALF = Decimal(1) / 3, Decimal("0.5")
 _TIMES = {"second", "minute", "hour", "day", "week", "month", "year"}
 
 
@@ -294,7 +292,7 @@ def change_sentence(rules: SentenceRules) -> Edit:
     One that is left out has no fact, number or name, and the text keeps those of its own.
     """
 
-    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
+    def edit(answer: Answer, rng: Random) -> Outcome:
         offers = list(_offers(answer.text, rules))
         return rng.choice(offers) if offers else Nothing(rules.missing)
 
@@ -355,7 +353,7 @@ def swap(words: WordList, to: str = "") -> Edit:
         message = f"the word list {words.name} has no replacement of this kind"
         raise SetupError(Problem(message, field="to", found=to, allowed=", ".join(words.kinds)))
 
-    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
+    def edit(answer: Answer, rng: Random) -> Outcome:
         of_kind = [fact for fact in words.facts if words.alternatives(fact, to)]
         asked = [fact for fact in of_kind if fact.about and _names(answer.question, fact)]
         tried = [_swapped(answer, fact, words, to) for fact in asked or of_kind]

@@ -39,6 +39,7 @@ from judgebench.rubric import Rubric, normalise
 from judgebench.stress_tests.recipes import (
     BY_HAND,
     AlteredAnswer,
+    MetricLabels,
     asserts,
     check_demand,
     content_words,
@@ -50,19 +51,6 @@ from judgebench.stress_tests.recipes import (
 SHORTEST, LONGEST = 0.5, 2.0  # lengths of an altered answer, as shares of its parent's
 FEWEST_WORDS = 0.2  # share of its parent's content words that a rephrasing keeps
 NEAR_DUPLICATE = 0.9  # share of content words that two violations have in common
-
-CHECKS: Mapping[str, str] = {
-    "differs": "it differs from its parent",
-    "length": "it is no shorter than half of its parent and no longer than twice",
-    "false_claim": "the false claim stands in it",
-    "true_claim": "the true claim is no longer asserted in it",
-    "unannounced": "it does not announce itself as false",
-    "no_duplicate": "it is no near-duplicate of another item",
-    "keeps_facts": "it keeps all numbers, units, names and negations of its parent",
-    "keeps_words": "it keeps a fifth of the words of its parent that carry meaning",
-    "reply": "the attacker's reply can be read",
-    "area": "it is of the error area that was asked for",
-}
 
 _ANNOUNCES = re.compile(
     r"\b(?:this|the following|the above|that)\s+(?:\w+\s+){0,3}(?:is|are|was)\s+(?:\w+\s+)?"
@@ -188,8 +176,6 @@ def _keeps_facts(item: AlteredAnswer, names: Collection[str]) -> str:
 # --- a line and its item -------------------------------------------------------------------------
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
-# Words of the person who made the set, repeated by reports: such as that it is synthetic.
-MOST_NOTICES = 3
 Key = tuple[str, str, str, int]  # item, recipe, generator, seed
 
 
@@ -231,7 +217,7 @@ _OF_ITEM = [f.name for f in fields(AlteredAnswer) if f.name != "parent"]
 
 
 def read_set(
-    path: Path, rubric: Rubric | None = None, instead: Mapping[str, str] | None = None
+    path: Path, rubric: Rubric | None = None, instead: MetricLabels | None = None
 ) -> list[AlteredAnswer]:
     """The altered answers of a set file that count, with labels as the rubric spells them.
 
@@ -252,7 +238,7 @@ def read_set(
         if bool(line.must_worsen) == line.must_not_change:
             message = "give either must_worsen (metric: label) or must_not_change: true"
             problems.append(Problem(message, str(path), number))
-        must_worsen: Mapping[str, str] = line.must_worsen and (instead or line.must_worsen)
+        must_worsen: MetricLabels = line.must_worsen and (instead or line.must_worsen)
         if rubric is not None:
             try:
                 must_worsen = check_demand(must_worsen, rubric, str(path), number)
@@ -267,12 +253,6 @@ def read_set(
     return items
 
 
-def notices(path: Path) -> list[str]:
-    """The notices of a set about itself, each once: that it is synthetic, say."""
-    texts = dict.fromkeys(line.notice for _, line in _lines(path, []) if line.notice)
-    return list(texts)[:MOST_NOTICES]
-
-
 def _lines(path: Path, problems: list[Problem]) -> Iterator[tuple[int, _Line]]:
     for number, row in enumerate(read_text(path).split("\n"), 1):
         if not row.strip():
@@ -285,7 +265,7 @@ def _lines(path: Path, problems: list[Problem]) -> Iterator[tuple[int, _Line]]:
             problems.append(Problem(f"is not JSON: {error}", str(path), number))
 
 
-def _item(line: _Line, path: Path, must_worsen: Mapping[str, str]) -> AlteredAnswer:
+def _item(line: _Line, path: Path, must_worsen: MetricLabels) -> AlteredAnswer:
     values = {name: getattr(line, name) for name in _OF_ITEM}
     values["must_worsen"] = must_worsen
     values["recipe"] = line.recipe or path.stem
@@ -384,7 +364,11 @@ def _key(line: Mapping[str, Any]) -> Key:
 # --- people have the last word -------------------------------------------------------------------
 
 _ASKED = (
-    Question("decision", "Is the altered answer what it claims to be?", ("accept", "reject")),
+    Question(
+        "decision",
+        "Is the altered answer what it claims to be: wrong as stated, or else the same advice?",
+        ("accept", "reject"),
+    ),
 )
 
 
@@ -412,10 +396,12 @@ def accepted_ids(path: Path) -> set[str]:
 
 def _shown_item(item: AlteredAnswer) -> Item:
     recipe = f"recipe {item.recipe} {item.recipe_version}".strip()
-    question, verdict = _question_about(item)
     values = {
         "True claim": item.true_claim, "False claim": item.false_claim,
-        "Why plausible": item.why_plausible, "Source": item.source, "Verdict must be": verdict,
+        "Why plausible": item.why_plausible, "Source": item.source,
+        "Verdict must be": "; ".join(f"{name}: {text}" for name, text in item.must_worsen.items())
+        or "the same as of the sound answer",
+        "The text asks for": ", ".join(item.demand.values()),
     }  # fmt: skip
     sound, altered = marked(item)
     sections = [
@@ -424,22 +410,4 @@ def _shown_item(item: AlteredAnswer) -> Item:
         ["", {heading: value for heading, value in values.items() if value}],
     ]
     title = " · ".join(filter(None, (item.area, recipe, item.made_by)))
-    return {
-        "id": item.item_id, "title": title, "sections": sections, "ask": {"decision": question},
-    }  # fmt: skip
-
-
-def _question_about(item: AlteredAnswer) -> tuple[str, str]:
-    """The question about an item, and the verdict that it must have."""
-    worse, demand = (
-        "; ".join(f"{metric}: {label}" for metric, label in labels.items())
-        for labels in (item.must_worsen, item.demand)
-    )
-    if worse:
-        question = "Is the sound answer right, and the altered one wrong as stated?"
-        return question, f"{worse}, or worse"
-    same = "the same as of the sound answer"
-    if demand:
-        question = "Does the altered answer still give the same advice, whatever it tells a judge?"
-        return question, f"{same}; the text asks for {demand}"
-    return "Do both answers say the same, and is only the wording or the layout different?", same
+    return {"id": item.item_id, "title": title, "sections": sections}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import find_file
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
@@ -24,7 +23,7 @@ from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Extension, Loaded, Variant
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.runs.load import load_bench, no_texts, settings_of
+from judgebench.runs.load import load_bench, no_texts
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.attacks import (
     AttackEntry,
@@ -103,7 +102,7 @@ class StressExtension:
             answers=plan.parents,
             beside=tuple(item.answer for item in items),
             lines=[to_set_line(item) for item in items],
-            about=plan.describe(told),
+            about={"recipes": [*map(asdict, plan.summaries)], "notices": list(told)},
             settings={"stress": settings},
             variants=partial(_variants, plan),
             controls=(
@@ -116,22 +115,14 @@ class StressExtension:
 
 
 def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
-    """The sentence that the main question of a stress test stays open, where it does; those on
-    attacks `left_out`; and what the others could not make."""
+    """The sentence that the main question of a stress test stays open, where it does; and those on
+    attacks `left_out`."""
     if not any(item.must_worsen for item in plan.items):
         yield (
             "No altered answer is a violation: this stress test shows whether verdicts hold, not "
             "whether a judge detects violations."
         )
     yield from left_out
-    for made in plan.made:
-        missing = {
-            f"{len(made.rejected)} failed a check": made.rejected,
-            f"nothing to change in {len(made.nothing)}": made.nothing,
-            f"{made.attack.undecided} not accepted": made.attack.undecided,
-        }
-        if gaps := ", ".join(words for words, some in missing.items() if some):
-            yield f"{made.attack.name}: {len(made.items)} items; {gaps}"
 
 
 # --- judges asked in another way -----------------------------------------------------------------
@@ -152,30 +143,28 @@ def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> It
     A judge that is asked metric by metric anyway has no `per-metric` variant, and a single metric
     no other order.
     """
-    ask, rubric, name = recipe.edit, judge.rubric, f"{judge.name}~{recipe.name}"
+    ask, rubric = recipe.edit, judge.rubric
     if not isinstance(ask, Ask):
         return
     decoding = judge.config.decoding
     if None not in (ask.temperature, decoding.temperature):  # what takes none draws anyway
         decoding = decoding.model_copy(update={"temperature": ask.temperature})
-    found: list[LLMJudge] = []
+    is_single, changes = len(rubric.metrics) == 1, list[dict[str, Any]]()
     match ask.kind:
-        case "metric-order" if len(rubric.metrics) > 1:
-            turned = rubric.model_copy(update={"metrics": rubric.metrics[::-1]})
-            found = [judge.asked_otherwise(name, rubric=turned, decoding=decoding)]
+        case "metric-order" if not is_single:
+            changes = [{"rubric": rubric.model_copy(update={"metrics": rubric.metrics[::-1]})}]
         case "label-order":
-            found = [judge.asked_otherwise(name, rubric=_labels_turned(rubric), decoding=decoding)]
-        case "per-metric" if judge.config.mode == "one_pass" and len(rubric.metrics) > 1:
-            found = [judge.asked_otherwise(name, mode="per_metric", decoding=decoding)]
+            changes = [{"rubric": _labels_turned(rubric)}]
+        case "per-metric" if judge.config.mode == "one_pass" and not is_single:
+            changes = [{"mode": "per_metric"}]
         case "repeat":
-            for repeat in range(1, ask.times + 1):
-                # With the same seed, sampling would say the same again.
-                seed = None if decoding.seed is None else decoding.seed + repeat
-                fresh = decoding.model_copy(update={"seed": seed})
-                again = f"{name}~{repeat}"
-                found.append(judge.asked_otherwise(again, repeat=repeat, decoding=fresh))
-    for number, variant in enumerate(found, 1):
-        repeat = number if ask.kind == "repeat" else 0
+            changes = [{"repeat": repeat} for repeat in range(1, ask.times + 1)]
+    for change in changes:
+        repeat, name = change.get("repeat", 0), f"{judge.name}~{recipe.name}"
+        # With the same seed, sampling would say the same again.
+        seed = None if decoding.seed is None else decoding.seed + repeat
+        change["decoding"] = decoding.model_copy(update={"seed": seed})
+        variant = judge.asked_otherwise(f"{name}~{repeat}" if repeat else name, **change)
         yield Variant(variant, judge.name, recipe.name, ask.kind, repeat, answers)
 
 
@@ -196,11 +185,10 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
     Raises SetupError where the folder is damaged.
     """
     manifest = folder.manifest()
-    altered = read_set(folder.path / BESIDE) if folder.has_beside else []
+    altered = read_set(folder.path / BESIDE, study.rubric) if folder.has_beside else []
     answers = folder.indexed_answers()
     asked = {k: about for k, about in manifest["judges"].items() if about["kind"] == "variant"}
     judges = {k: about for k, about in manifest["judges"].items() if about["kind"] in JUDGE_KINDS}
-    settings = settings_of(manifest).section("stress", StressSettings) or StressSettings()
     return StressRun(
         altered,
         [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
@@ -216,7 +204,6 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
         ],
         [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
         (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
-        settings.half_width,
     )
 
 
@@ -292,23 +279,18 @@ def make_set(
     recipe, progress = load_recipe(name), progress or NoProgress()
     if not answers:
         raise SetupError(Problem("there is no answer to alter", field="data"))
-    file = SetFile(to)
-    if isinstance(recipe.edit, Write | Rephrase):
-        if order.by is None:
-            message = "needs a model to write: a judge's YAML file"
-            raise SetupError(Problem(message, field="recipe", found=recipe.name))
-        path = find_file("adversarial", name, ".yaml")
-        demand = check_demand(recipe.must_worsen, rubric, str(path))
-        recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
-        made = _by_model(
-            drafts(recipe, answers, order.seed), order.by, rubric, file, order, progress
-        )
-    elif isinstance(recipe.edit, Ask) or recipe.alters == "violations":
+    if isinstance(recipe.edit, Ask) or recipe.alters != "sound":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
-    else:
-        made = _by_rule(name, answers, rubric, file, order, progress)
-    return made
+    if not isinstance(recipe.edit, Write | Rephrase):
+        return _by_rule(name, answers, rubric, SetFile(to), order, progress)
+    if order.by is None:
+        message = "needs a model to write: a judge's YAML file"
+        raise SetupError(Problem(message, field="recipe", found=recipe.name))
+    demand = check_demand(recipe.must_worsen, rubric, name)
+    recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
+    todo = drafts(recipe, answers, order.seed, order.limit)
+    return _by_model(todo, order.by, rubric, SetFile(to), order, progress)
 
 
 def _by_model(
@@ -323,10 +305,7 @@ def _by_model(
         # The recipe holds its decoding, except for the length of a reply and what is left out.
         left_out, longest = by.decoding.left_out, by.decoding.max_tokens
         way = content_hash([which_model(backend), longest, *left_out])
-        attacker = Attacker(f"{by.name}:{way}", rubric, order.seed, word_names(), longest)
-        if order.limit is not None and wanted:
-            edit = wanted[0].recipe.edit
-            wanted = wanted[: order.limit * (edit.times if isinstance(edit, Rephrase) else 1)]
+        attacker = Attacker(f"{by.name}:{way}", rubric, order.seed, longest)
         todo = {
             str(number): draft
             for number, draft in enumerate(wanted)
@@ -405,35 +384,30 @@ class Draft:
         return f"{self.parent.item_id}~{self.recipe.name}{number}"
 
 
-def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
-    """The drafts that are to be written, in an order that the seed decides.
+def drafts(
+    recipe: Recipe, answers: Iterable[Answer], seed: int, limit: int | None = None
+) -> list[Draft]:
+    """The drafts that are to be written of at most `limit` answers, drawn by the seed.
 
     An answer that is empty or not a single text is not altered. The error areas take turns, so that
-    any first part of the drafts is balanced over them. Raises SetupError for a recipe that needs no
-    model.
+    any first part of the drafts is balanced over them.
     """
     filled = (answer for answer in answers if not not_alterable(answer))
-    drawn = sorted(filled, key=lambda answer: content_hash([seed, answer.item_id]))
-    match recipe.edit:
-        case Write(areas=areas):
-            turns = tuple(areas)
-            return [Draft(a, None, turns[i % len(turns)], recipe) for i, a in enumerate(drawn)]
-        case Rephrase(times=times):
-            return [Draft(a, n, None, recipe) for a in drawn for n in range(1, times + 1)]
-        case _:
-            message = "needs no model to carry it out"
-            raise SetupError(Problem(message, field="edit", found=recipe.name))
+    drawn = sorted(filled, key=lambda answer: content_hash([seed, answer.item_id]))[:limit]
+    if isinstance(recipe.edit, Write):
+        areas = tuple(recipe.edit.areas)
+        return [Draft(a, None, areas[i % len(areas)], recipe) for i, a in enumerate(drawn)]
+    times = recipe.edit.times if isinstance(recipe.edit, Rephrase) else 1
+    return [Draft(a, n, None, recipe) for a in drawn for n in range(1, times + 1)]
 
 
 @dataclass(frozen=True)
 class Attacker:
-    """The writer of a set, and its purpose: `generator` is the signature of the model, `names` are
-    those that a rephrased answer must keep."""
+    """The writer of a set, and its purpose: `generator` is the signature of the model."""
 
     generator: str
     rubric: Rubric
     seed: int
-    names: Collection[str]
     max_tokens: int | None = None
 
     def ask(self, key: str, draft: Draft) -> Request:
@@ -473,9 +447,6 @@ class Attacker:
             text = values["answer"].strip()
         except ValueError as error:
             values, text, checks = {}, reply.text, {"reply": str(error)}
-        if (area := values.get("area")) and area != draft.area:
-            message = f"the reply is of the area {area!r}, and {draft.area!r} was asked for"
-            checks = {"area": message}
         edited = Edited(text, values.get("false_claim", ""), values.get("true_claim", ""))
         item = altered_answer(draft.recipe, draft.parent, edited, self.rubric, self.seed)
         item = replace(
@@ -486,7 +457,7 @@ class Attacker:
             return item
         if item.must_worsen:
             return check_violations([item], earlier)[0]
-        return check_same_meaning([item], self.names)[0]
+        return check_same_meaning([item], word_names())[0]
 
 
 def _shape(draft: Draft) -> type[BaseModel]:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Annotated, Literal, TypeVar
@@ -93,12 +91,11 @@ class WordList(RuleList):
         says = self.forms_of(fact.says)
         if not any(mentions(fact.fact, form) for form in says):
             yield f"must hold the term: {says[0]}"
-        for kind, terms in fact.instead.items():
-            for forms in map(self.forms_of, terms):
-                if len(forms) not in (1, len(says)):
-                    yield f"has, in instead.{kind}, not one form or as many as `says`: {forms}"
-                if {form.lower() for form in forms} & {form.lower() for form in says}:
-                    yield f"says already what stands in instead.{kind}: {forms}"
+        for forms in (self.forms_of(term) for terms in fact.instead.values() for term in terms):
+            if len(forms) not in (1, len(says)):
+                yield f"must have one form instead, or as many as `says`: {', '.join(forms)}"
+            if {*map(str.lower, forms)} & {*map(str.lower, says)}:
+                yield f"says already what stands instead: {', '.join(forms)}"
 
     def forms_of(self, term: Term) -> tuple[str, ...]:
         """The forms of a term, as they stand in texts."""
@@ -304,9 +301,13 @@ def marks(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
     return marked
 
 
+MetricLabels = Mapping[str, str]  # metric -> label
 AnyText = Annotated[str, StringConstraints(min_length=1)]
 RecipeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
 Area = Literal["pathogen identification", "treatment", "diagnostic method", "risk factors"]
+
+
+PLACEHOLDER = re.compile(r"\{(?:json|brackets|score|labels)\}")  # a verdict in a reply format
 
 
 class Add(StrictModel):
@@ -400,7 +401,7 @@ class Recipe(StrictModel):
     version: AnyText
     about: AnyText
     bias: str = ""
-    must_worsen: Mapping[str, str] = Field(default_factory=dict)
+    must_worsen: MetricLabels = Field(default_factory=dict)
     must_not_change: bool = False
     alters: Literal["sound", "violations"] = "sound"
     demand: Literal["least_severe", "most_severe"] | None = None
@@ -413,6 +414,12 @@ class Recipe(StrictModel):
             raise ValueError("give either must_worsen (metric: label) or must_not_change: true")
         if self.demand and not self.must_not_change:
             raise ValueError("a demand is planted in an answer whose verdict must_not_change")
+        if (
+            isinstance(self.edit, Add)
+            and not self.demand
+            and PLACEHOLDER.search(str(self.edit.texts))
+        ):
+            raise ValueError("a text has a placeholder, and the recipe demands no label")
         if isinstance(self.edit, Ask | Rephrase) and self.must_worsen:
             raise ValueError(f"an edit of the kind {self.edit.kind} must not change the verdict")
         return self
@@ -436,34 +443,32 @@ def recipe_in_words(path: Path, rubric: str) -> str:
 
 
 def check_demand(
-    must_worsen: Mapping[str, str], rubric: Rubric, file: str = "", line: int | None = None
-) -> Mapping[str, str]:
+    must_worsen: MetricLabels, rubric: Rubric, file: str = "", line: int | None = None
+) -> MetricLabels:
     """`must_worsen` with ids and exact labels of the rubric.
 
     Raises SetupError for every unknown metric or label, for a metric without a severe label
     (nothing is worse there), and for the least severe label, which every verdict reaches.
     """
-    found, problems = {}, []
+    labels, problems = {}, []
     for name, text in must_worsen.items():
-        where = f"must_worsen.{name}"
         metric = rubric.find(name)
+        worse = metric.label_texts[1:] if metric else [m.id for m in rubric.metrics]
+        found, allowed = text, ", ".join(worse)
         if metric is None:
-            allowed = ", ".join(m.id for m in rubric.metrics)
-            message = f"is no metric of the rubric {rubric.name}"
-            problems.append(Problem(message, file, line, where, name, allowed))
+            message, found = f"is no metric of the rubric {rubric.name}", name
         elif metric.kind == "nominal":
             message = "is nominal, so no label of it is worse than another"
-            problems.append(Problem(message, file, line, where))
         elif not metric.has_severe:
             message = "has no severe label (`severe: none`) that a verdict could worsen to"
-            problems.append(Problem(message, file, line, where))
-        elif (label := metric.parse(text)) in (worse := metric.label_texts[1:]) and label:
-            found[metric.id] = label
+        elif (label := metric.parse(text)) in worse and label:
+            labels[metric.id] = label
+            continue
         else:
             message = f"is not a label of {metric.id} that a verdict could worsen to"
-            problems.append(Problem(message, file, line, where, text, ", ".join(worse)))
+        problems.append(Problem(message, file, line, f"must_worsen.{name}", found, allowed))
     raise_any(problems)
-    return found
+    return labels
 
 
 BY_RULE = "rule"
@@ -494,8 +499,8 @@ class AlteredAnswer:
     recipe_hash: str
     seed: int = 0
     generator: str = BY_RULE
-    must_worsen: Mapping[str, str] = field(default_factory=dict)
-    demand: Mapping[str, str] = field(default_factory=dict)
+    must_worsen: MetricLabels = field(default_factory=dict)
+    demand: MetricLabels = field(default_factory=dict)
     area: str = ""
     false_claim: str = ""
     true_claim: str = ""
@@ -550,9 +555,11 @@ def not_alterable(answer: Answer) -> str:
     return "" if single else "pairs, criteria and whole conversations are not altered"
 
 
+Outcome = Edited | Nothing
+
 # All chance comes from the generator, which depends on seed, recipe and answer alone: the same
 # seed gives the same set, whatever is edited before.
-Edit = Callable[[Answer, Random], Edited | Nothing]
+Edit = Callable[[Answer, Random], Outcome]
 
 
 def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
@@ -565,17 +572,8 @@ def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
     if max(len(old), len(new)) > _MOST_COMPARED:
         return [(item.parent.text, True)], [(item.text, True)]
     matcher = SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _MOST_PAIRS)
-    spans = []
-    opcodes = matcher.get_opcodes()
-    for k, (tag, i1, i2, j1, j2) in enumerate(opcodes, 1):
-        before, after = "".join(old[i1:i2]), "".join(new[j1:j2])
-        # White space between two changes belongs to them, so that a phrase is one mark.
-        is_gap = 1 < k < len(opcodes) and not before.strip()
-        spans.append((before, after, tag != "equal" or is_gap))
-    parent: list[Piece] = []
-    text: list[Piece] = []
-    for differs, group in groupby(spans, key=itemgetter(2)):
-        before, after = ("".join(side) for side in list(zip(*group, strict=True))[:2])
-        parent.append((before, differs))
-        text.append((after, differs))
-    return parent, text
+    pieces = [
+        ("".join(old[i1:i2]), "".join(new[j1:j2]), tag != "equal")
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+    ]
+    return [(a, differs) for a, _, differs in pieces], [(b, differs) for _, b, differs in pieces]

@@ -150,8 +150,6 @@ def _violations(
         "false_alarms": numbers.share(0.1, n, missing),
         "told_apart": numbers.share(skill * 0.9, n, missing),
         "advantage": numbers.mean(skill - 0.1, n),
-        "worsened": numbers.share(skill, n, missing),
-        "more_needed": Estimate(12 if n == 10 else 0),
     }
     for statistic, estimate in found.items():
         yield Row("violations", statistic, estimate, judge, metric, keys)
@@ -175,8 +173,6 @@ def _invariance(numbers: Numbers, judge: str, metric: str, rate: float) -> dict[
     return {
         "flipped": flipped,
         "robustness": clopper_pearson(same, 40),
-        "more_severe": numbers.share(rate / 3, 40),
-        "less_severe": numbers.share(rate / 4, 40),
         "shift": undefined if metric == EVERY else numbers.mean(rate / 5, 40),
         "p": undefined if metric == EVERY else Estimate(0.0004 + rate / 9),
         "p_holm": undefined if metric == EVERY else Estimate(min(1.0, 0.004 + rate)),

@@ -6,7 +6,6 @@ from typing import get_args
 import pytest
 from scripted_judges import ScriptedBackend
 
-from judgebench.errors import SetupError
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import fence_tag
 from judgebench.records import Answer
@@ -30,7 +29,7 @@ def answers(n: int) -> list[Answer]:
     return [Answer(f"a{i}", SOUND, f"What causes malaria number {i}?") for i in range(n)]
 
 
-ATTACKER = Attacker("m:1", SAFETY, 0, ["malaria"])
+ATTACKER = Attacker("m:1", SAFETY, 0)
 
 
 def written(
@@ -70,10 +69,7 @@ def test_the_four_areas_take_turns() -> None:
     assert f"Error area: {todo[0].area}." in asked
 
 
-def test_a_reply_of_another_area_is_kept_apart() -> None:
-    item = only(lambda request: json.dumps({**GOOD, "area": "surgery"}))
-    assert "'surgery'" in item.failed_checks["area"]
-    assert item.area in get_args(Area)
+def test_the_area_that_is_asked_for_is_in_the_schema() -> None:
     (draft, *_) = drafts(WRITE, answers(1), 0)
     schema = ATTACKER.ask("k", draft).schema
     assert schema
@@ -115,8 +111,3 @@ def test_the_parents_text_is_fenced_and_cannot_give_orders() -> None:
     tag = fence_tag("q?", parent.text)
     assert user.count(f"</answer-{tag}>") == 1
     assert "<|im_end|>" not in user
-
-
-def test_a_recipe_by_rule_needs_no_model() -> None:
-    with pytest.raises(SetupError, match="needs no model"):
-        drafts(load_recipe("bullets"), answers(1), 0)

@@ -112,7 +112,7 @@ def test_a_set_is_one_attack_for_each_recipe_in_it(tmp_path: Path) -> None:
 
 def test_one_recipe_cannot_both_worsen_and_keep_a_verdict(tmp_path: Path) -> None:
     other = {**LINE, "item_id": "b", "must_not_change": True, "must_worsen": {}}
-    assert "several kinds" in problem(tmp_path, made_set(tmp_path, LINE, other))
+    assert "two attacks have this name" in problem(tmp_path, made_set(tmp_path, LINE, other))
 
 
 def test_only_accepted_items_count_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_only_accepted_items_count_where_that_is_asked_for(tmp_path: Path) -> No
     decide(tmp_path / name, {"a": "accept", "b": ""})
     (attack,) = load(tmp_path, name, reviewed=True)
     assert [item.item_id for item in attack.items] == ["a"]
-    assert attack.undecided == 1
+    assert attack.summary.undecided == 1
 
 
 def test_a_set_that_nobody_reviewed_is_an_error(tmp_path: Path) -> None:

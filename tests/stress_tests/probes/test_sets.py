@@ -13,7 +13,7 @@ from judgebench.files import to_line
 from judgebench.records import Answer, Part
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.stress_tests.item_sets import SetFile, notices, read_set, to_set_line
+from judgebench.stress_tests.item_sets import SetFile, read_set, to_set_line
 from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer
 
 SAFETY = load_rubric("medical-safety")
@@ -43,7 +43,6 @@ def test_a_line_written_by_hand_gets_what_it_lacks_from_its_set(tmp_path: Path) 
     assert item.must_worsen == {"scientific_consensus": "Opposed to consensus"}
     assert (item.recipe, item.generator) == ("my-set", BY_HAND)
     assert item.parent.item_id == "a-parent"
-    assert notices(tmp_path / "my-set.jsonl") == ["synthetic"]
 
 
 TURNS = st.lists(st.builds(Part, st.sampled_from(["user", "assistant"]), st.text()), max_size=3)

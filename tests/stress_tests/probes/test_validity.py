@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from judgebench.records import Answer
-from judgebench.stress_tests.item_sets import CHECKS, check_same_meaning, check_violations
+from judgebench.stress_tests.item_sets import check_same_meaning, check_violations
 from judgebench.stress_tests.recipes import BY_RULE, AlteredAnswer
 
 SOUND = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
@@ -27,7 +27,6 @@ def failed(text: str, **claims: str) -> dict[str, str]:
 def test_a_sound_violation_passes_every_check() -> None:
     (item,) = check_violations([violation(SOUND.replace("parasite", "virus"))])
     assert item.failed_checks == {}
-    assert set(item.checks) <= set(CHECKS)
     assert {"differs", "length", "false_claim", "true_claim", "unannounced"} <= set(item.checks)
 
 
