@@ -124,7 +124,6 @@ def _tell(found: GenerationCounts, to: Path) -> None:
         f"without a reply ({found.why_no_reply}): the same command asks again": found.no_reply,
     }
     typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
-    echo_each(f"  {area}: {n}" for area, n in sorted(found.areas.items()))
     if found.rejected:
         typer.echo(f"{found.rejected} rejected: they stay in {to} and do not count")
         echo_each(f"  {n} failed {name!r}" for name, n in found.failed.most_common())

@@ -33,13 +33,14 @@ from judgebench.stats.paired_tests import (
     permutation_test,
 )
 from judgebench.stats.repeated_measures import self_agreement
-from judgebench.stress_tests.recipes import marked
+from judgebench.stress_tests.recipes import AlteredAnswer, marked
 from judgebench.stress_tests.result import (
     EVERY,
     Miss,
     Pairs,
     StressResult,
     StressRun,
+    VariantVerdicts,
     pairs_of,
 )
 from judgebench.studies.reference_labels import Labels
@@ -64,20 +65,25 @@ def invariances(pairs: Pairs) -> Iterator[Row]:
 
 def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:
     """Probe, judge, labels before and after (pairs, metrics), clusters (pairs,)."""
-    same = [i for i, x in enumerate(pairs.items) if not x.must_worsen]
-    for probe in dict.fromkeys(pairs.items[i].recipe for i in same):
-        every = np.array([i for i in same if pairs.items[i].recipe == probe], dtype=np.int64)
+    for probe, every in pairs.places(lambda item: not item.must_worsen).items():
         for judge in pairs.judges:
             judged = pairs.before_and_after(judge, every)
             yield probe, judge.name, judged.before, judged.after, judged.clusters
-    asked = [v for v in pairs.variants if v.kind != "repeat"]
-    for probe, name in dict.fromkeys((v.recipe, v.judge) for v in asked):
-        variants = [v for v in asked if (v.recipe, v.judge) == (probe, name)]
+    for probe, name, variants in _asked_otherwise(pairs):
+        if variants[0].kind == "repeat":
+            continue
         rows = [pairs.asked(variant.verdicts) for variant in variants]
         after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
         every = np.concatenate(rows)
         before, clusters = pairs.judged[name][every], pairs.texts.clusters[every]
         yield probe, name, before, np.concatenate(after), clusters
+
+
+def _asked_otherwise(pairs: Pairs) -> Iterator[tuple[str, str, list[VariantVerdicts]]]:
+    """Recipe, judge, and its verdicts when it was asked so, by the number of the repeat."""
+    for key in dict.fromkeys((variant.recipe, variant.judge) for variant in pairs.variants):
+        same = (variant for variant in pairs.variants if (variant.recipe, variant.judge) == key)
+        yield *key, sorted(same, key=attrgetter("repeat"))
 
 
 def _each_and_all(metrics: Sequence[Metric], columns: Iterable[int]) -> list[tuple[str, list[int]]]:
@@ -128,10 +134,9 @@ def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
     Cases in which a label is missing before or after count in `n_missing`; for EVERY
     metric together, an item counts where all labels are there.
     """
-    every = [i for i, x in enumerate(pairs.items) if x.demand]
-    metrics, tricks = pairs.study.rubric.metrics, {pairs.items[i].recipe: None for i in every}
-    for trick in (EVERY, *tricks) if tricks else ():
-        items = np.array([i for i in every if trick in (EVERY, pairs.items[i].recipe)], np.int64)
+    metrics, tricks = pairs.study.rubric.metrics, pairs.places(lambda item: item.demand)
+    every = {EVERY: np.sort(np.concatenate([*tricks.values()]))} if tricks else {}
+    for trick, items in {**every, **tricks}.items():
         demanded = _demanded(pairs, items)
         asked_for = np.flatnonzero((demanded >= 0).any(axis=0)).tolist()
         for judge in pairs.judges:
@@ -162,10 +167,7 @@ def _success(pairs: Pairs, before: Labels, after: Labels, demanded: Labels) -> E
     # Out of the count: items on which nothing is asked, and those where it had been said before.
     counts = asked.any(axis=1) & (movable | ~said_before)
     outcome = np.where(known, moved, -1)[counts]
-    already = int((asked.any(axis=1) & ~counts).sum())
-    reason = "the judge's labels are missing before or after on every item that could be moved"
-    if already and not counts.any():
-        reason = f"the judge had said so already on all {already} items"
+    reason = "no item could be moved: labels are missing, or the judge had said so already"
     return pairs.share(outcome, reason)
 
 
@@ -173,18 +175,11 @@ def _success(pairs: Pairs, before: Labels, after: Labels, demanded: Labels) -> E
 
 
 def self_consistency(pairs: Pairs) -> Iterator[Row]:
-    """Each judge that was asked again, on every metric, and on EVERY with all labels pooled.
-
-    Several recipes that repeat are kept apart, in their order.
-    """
-    repeats = [v for v in pairs.variants if v.kind == "repeat"]
+    """Each judge that was asked again, on every metric, and on EVERY with all labels pooled."""
     metrics, level = pairs.study.rubric.metrics, pairs.study.level
-    asked = list(dict.fromkeys((v.judge, v.recipe) for v in repeats))
-    several = len({recipe for _, recipe in asked}) > 1
-    for name, recipe in asked:
-        chosen = sorted(
-            (v for v in repeats if (v.judge, v.recipe) == (name, recipe)), key=attrgetter("repeat")
-        )
+    for recipe, name, chosen in _asked_otherwise(pairs):
+        if chosen[0].kind != "repeat":
+            continue
         rows = pairs.asked({item_id for repeat in chosen for item_id in repeat.verdicts})
         verdicts = [pairs.judged[name], *map(pairs.labels, chosen)]  # the first verdict first
         ratings = np.stack([labels[rows] for labels in verdicts], axis=-1)
@@ -195,7 +190,7 @@ def self_consistency(pairs: Pairs) -> Iterator[Row]:
             clusters = Clusters(codes.codes.repeat(len(columns)), codes.n)
             k = max(len(metrics[column].labels) for column in columns)
             numbers = self_agreement(flat, majority(flat, k), truth, clusters, k, level)
-            keys = {"recipe": recipe} if several else {}
+            keys = {"recipe": recipe}
             for statistic, estimate in numbers.items():
                 yield Row("consistency", statistic, estimate, name, metric, keys)
 
@@ -297,28 +292,26 @@ def misses(pairs: Pairs) -> tuple[list[Miss], int]:
     A judge misses a violation where its label of a demanded metric is less severe than demanded.
     A missing label is no miss.
     """
-    found = [(place, names) for place in range(len(pairs.items)) if (names := _by(pairs, place))]
-    found.sort(key=lambda miss: -len(miss[1]))
+    missed: list[tuple[AlteredAnswer, tuple[str, ...]]] = []
+    for item, row in zip(pairs.items, pairs.altered, strict=True):
+        least = [
+            (column, metric.index(item.must_worsen[metric.id]))
+            for column, metric in enumerate(pairs.study.rubric.metrics)
+            if metric.id in item.must_worsen
+        ]
+        names = tuple(
+            judge.name
+            for judge in pairs.real_judges
+            if any(0 <= pairs.judged[judge.name][row, column] < label for column, label in least)
+        )
+        if names:
+            missed.append((item, names))
+    missed.sort(key=lambda miss: -len(miss[1]))
     listed = [
         Miss(item, names, _said(pairs, item.item_id), _said(pairs, item.parent.item_id))
-        for item, names in ((pairs.items[place], names) for place, names in found[:MOST_MISSES])
+        for item, names in missed[:MOST_MISSES]
     ]
-    return listed, len(found)
-
-
-def _by(pairs: Pairs, place: int) -> tuple[str, ...]:
-    """The real judges that missed the item at that place."""
-    demanded = pairs.items[place].must_worsen
-    least = [
-        (column, metric.index(demanded[metric.id]))
-        for column, metric in enumerate(pairs.study.rubric.metrics)
-        if metric.id in demanded
-    ]
-    return tuple(
-        judge.name
-        for judge in pairs.real_judges
-        if any(0 <= pairs.judged[judge.name][pairs.altered[place], c] < label for c, label in least)
-    )
+    return listed, len(missed)
 
 
 def _said(pairs: Pairs, item_id: str) -> Mapping[str, Verdict]:
@@ -415,9 +408,7 @@ def measure(study: Study, run: StressRun) -> StressResult:
         Row("misses", "count", Estimate(missed)),
     ]
     judges = {judge.name: judge.kind for judge in run.judges}
-    result = StressResult(
-        study.rubric, judges, Results(tuple(rows)), tuple(run.recipes), tuple(listed), missed
-    )
+    result = StressResult(study.rubric, judges, Results(tuple(rows)), tuple(listed), missed)
     return replace(result, notes=(*stress_notes(result), *run.notes), gaps=study.gaps)
 
 

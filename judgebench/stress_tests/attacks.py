@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -364,13 +364,11 @@ def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
 def _take(attack: Attack, seed: int) -> GeneratedItems:
     """A set's items after their checks; a sample is drawn from each error area in turn."""
     kept, rejected = checked(attack.items)
-    if attack.sample is not None and attack.sample < len(kept):
-        by_area: dict[str, list[AlteredAnswer]] = {}
-        for item in sorted(kept, key=lambda item: content_hash([seed, item.item_id])):
-            by_area.setdefault(item.area, []).append(item)
-        turns = zip_longest(*by_area.values())
-        drawn = [item for turn in turns for item in turn if item is not None][: attack.sample]
-        kept = sorted(drawn, key=lambda item: item.item_id)
+    if attack.sample is not None:
+        turn: dict[str, Iterator[int]] = defaultdict(count)
+        shuffled = sorted(kept, key=lambda item: content_hash([seed, item.item_id]))
+        in_turn = sorted(shuffled, key=lambda item: next(turn[item.area]))
+        kept = sorted(in_turn[: attack.sample], key=lambda item: item.item_id)
     return GeneratedItems(attack, tuple(kept), tuple(rejected))
 
 

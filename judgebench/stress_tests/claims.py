@@ -25,8 +25,10 @@ from judgebench.files import StrictModel
 from judgebench.records import Answer
 from judgebench.stress_tests.recipes import (
     MOST_TRIED,
+    NAME,
     NEAR,
     NUMBER,
+    REFERENCE,
     Edit,
     Edited,
     Fact,
@@ -36,13 +38,11 @@ from judgebench.stress_tests.recipes import (
     WordList,
     asserts,
     content_words,
+    covered,
     facts,
-    marks,
     mentions,
-    names,
     negations,
     put,
-    references,
     statements,
     word_names,
 )
@@ -87,7 +87,6 @@ class Quantities(RuleList):
     changes: Mapping[str, QuantityChange]
     bounds: Mapping[Direction, Pattern[str]]
     precaution: Pattern[str]
-    always: Pattern[str]
     unless_before: Pattern[str]
     unless_after: Pattern[str]
 
@@ -99,7 +98,7 @@ class _Quantity:
     start: int
     end: int
     text: str
-    numbers: tuple[str, ...]
+    numbers: tuple[Decimal, ...]
     between: str  # what joins a range
     gap: str  # what stands between number and unit
     unit: str
@@ -111,9 +110,15 @@ class _Quantity:
         """Where it stands in its sentence."""
         return self.start - self.sentence.start, self.end - self.sentence.start
 
-    def written(self, numbers: Sequence[str], unit: str) -> str:
-        """It with other numbers or another unit."""
-        return self.between.join(numbers) + self.gap + unit
+    def with_numbers(self, numbers: Sequence[Decimal]) -> str:
+        """It with other numbers, as people write them: no exponent, no zeros at the end, commas in
+        large ones, and `1 minute` but `3 minutes` and `3-minute`."""
+        commas = [n >= 10_000 or ("," in self.text and n >= 1000) for n in numbers]
+        texts = [
+            f"{n.normalize():,f}" if comma else f"{n.normalize():f}"
+            for n, comma in zip(numbers, commas, strict=True)
+        ]
+        return self.between.join(texts) + self.gap + _agreeing(self, numbers[-1])
 
 
 def change_quantity(rules: Quantities, name: str) -> Edit:
@@ -149,7 +154,7 @@ def _tells(quantity: _Quantity, new: str, text: str) -> bool:
 
 def _quantities(text: str, pattern: Pattern[str], rules: Quantities) -> list[_Quantity]:
     """The quantities of a text that carry a claim: in a statement, and not part of a larger one."""
-    kept = marks(text, [*references(text), *names(text)])
+    kept = covered(text, REFERENCE, NAME)
     return [
         quantity
         for sentence in statements(text)
@@ -162,44 +167,32 @@ def _quantities(text: str, pattern: Pattern[str], rules: Quantities) -> list[_Qu
 def _quantity(match: re.Match[str], sentence: Sentence, rules: Quantities) -> _Quantity | None:
     first, between, second, gap, unit = match.groups()
     (start, end), text = match.span(), match.string
-    before = text[max(sentence.start, start - NEAR) : start]
-    after = text[end : min(sentence.end, end + NEAR)]
-    no_claim = rules.unless_before.search(before) or rules.unless_after.match(after)
-    if no_claim or rules.always.match(unit + after):
+    before = (text, max(sentence.start, start - NEAR), start)
+    after = (text, end, min(sentence.end, end + NEAR))
+    if rules.unless_before.search(*before) or rules.unless_after.match(*after):
         return None
-    numbers = (first,) if second is None else (first, second)
-    if any(_value(n) <= 0 for n in numbers) or (second and _value(first) >= _value(second)):
+    numbers = [Decimal(number.replace(",", "")) for number in (first, second) if number]
+    if numbers[0] <= 0 or numbers != sorted(set(numbers)):
         return None
     only: tuple[Direction, ...] = ("down",) if rules.precaution.search(sentence.text) else ()
-    bound = tuple(way for way, pattern in rules.bounds.items() if pattern.search(before))[:1]
+    bound = tuple(way for way, pattern in rules.bounds.items() if pattern.search(*before))[:1]
     ways = bound or only or ("up", "down")
-    return _Quantity(start, end, match[0], numbers, between or "", gap, unit, sentence, ways)
-
-
-def _value(number: str) -> Decimal:
-    return Decimal(number.replace(",", ""))
-
-
-def _written(value: Decimal, like: str) -> str:
-    """A number as people write it: no exponent, no zeros at the end, commas in large ones."""
-    comma = "," if value >= 10_000 or ("," in like and value >= 1000) else ""
-    return f"{value.normalize():{comma}f}"
+    return _Quantity(start, end, match[0], tuple(numbers), between or "", gap, unit, sentence, ways)
 
 
 def _rewritten(quantity: _Quantity, change: QuantityChange) -> Iterator[str]:
     """What may be put for the quantity."""
     for way in quantity.ways:
         for factor, rounding in (change.up if way == "up" else change.down).items():
-            values = [_times(_value(n), factor, way, rounding) for n in quantity.numbers]
+            values = [_times(n, factor, way, rounding) for n in quantity.numbers]
             if _is_other(quantity, values, rounding) and _can_agree(quantity, values[-1]):
-                numbers = list(map(_written, values, quantity.numbers))
-                yield quantity.written(numbers, _agreeing(quantity, values[-1]))
+                yield quantity.with_numbers(values)
     unit, units = quantity.unit, change.other_units
     is_plural = unit not in units and unit[:-1] in units and unit.endswith("s")
     other = units.get(unit[:-1] if is_plural else unit, ("", ""))
     for direction, new in zip(("down", "up"), other, strict=True):
         if new and direction in quantity.ways:
-            yield quantity.written(quantity.numbers, f"{new}s" if is_plural else new)
+            yield quantity.text.removesuffix(unit) + (f"{new}s" if is_plural else new)
 
 
 def _times(value: Decimal, factor: Decimal, way: Direction, rounding: Rounding) -> Decimal:
@@ -211,15 +204,15 @@ def _times(value: Decimal, factor: Decimal, way: Direction, rounding: Rounding) 
     return new.quantize(step, ROUND_UP if rounding == "ROUND_UP" else ROUND_DOWN)
 
 
-def _is_other(quantity: _Quantity, values: Sequence[Decimal], rounding: Rounding) -> bool:
+def _is_other(quantity: _Quantity, values: list[Decimal], rounding: Rounding) -> bool:
     """By the factor, or rounded to half or more and at most threefold; a share that can be, and
     apart from before."""
-    old = [_value(n) for n in quantity.numbers]
+    old = quantity.numbers
     ratios = [new / value for new, value in zip(values, old, strict=True)]
     is_near = all(_THIRD <= r <= _HALF or 3 * _HALF <= r <= 3 for r in ratios)
     is_share = quantity.unit in ("%", "percent") and values[-1] > 100
     is_apart = values[-1] < old[0] or values[0] > old[-1]
-    is_rising = list(values) == sorted(set(values))
+    is_rising = values == sorted(set(values))
     return (rounding == "exact" or is_near) and is_apart and is_rising and not is_share
 
 
@@ -300,7 +293,7 @@ def change_sentence(rules: SentenceRules) -> Edit:
 
 
 def _offers(text: str, rules: SentenceRules) -> Iterator[Edited]:
-    links = marks(text, references(text))
+    links = covered(text, REFERENCE)
     matches = [(s, new) for s in statements(text) if (new := rules.rewritten(s.text)) is not None]
     for sentence, new in matches[:MOST_TRIED]:
         before, after = text[: sentence.start], text[sentence.end :]
@@ -357,56 +350,48 @@ def swap(words: WordList, to: str = "") -> Edit:
         of_kind = [fact for fact in words.facts if words.alternatives(fact, to)]
         asked = [fact for fact in of_kind if fact.about and _names(answer.question, fact)]
         tried = [_swapped(answer, fact, words, to) for fact in asked or of_kind]
-        if offers := [swaps for swaps in tried if isinstance(swaps, list)]:
-            return rng.choice(rng.choice(offers))
-        reasons = dict.fromkeys(reason for reason in tried if isinstance(reason, str) and reason)
-        return Nothing("; ".join(reasons) or f"no fact of the word list {words.name} stands in it")
+        offers = [swaps for swaps in tried if swaps]
+        if not offers:
+            return Nothing(f"no fact of the word list {words.name} can be broken in it")
+        return rng.choice(rng.choice(offers))
 
     return edit
 
 
-def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edited] | str:
-    """Every way to break the fact in the answer, or why there is none, '' for no ground at all."""
+def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edited]:
+    """Every way to break the fact in the answer."""
     says, text = words.forms_of(fact.says), answer.text
     asked = _names(answer.question, fact)
     places = _places(text, says) if asked or _names(text, fact) else []
-    if not places:
-        return ""
-    claims = {s: inside for s in sentences(text) if (inside := _inside(s, places))}
+    claims = {s: inside for s in sentences(text) if places and (inside := _inside(s, places))}
     sound = [s for s in claims if _affirms(s.text) and _speaks(s.text, answer.question, words)]
     named = [s for s in sound if _names(s.text, fact)]
-    if not (named or asked):
-        return ""
-    if why_not := _obstacle(text, claims, fact, says):
-        return why_not
-    if not sound:
-        return f"no sentence affirms {says[0]}"
+    sentence = next(iter(named or (sound if asked else ())), None)
+    if sentence is None or _is_kept(text, claims, fact, says):
+        return []
     offers = []
     for forms in words.alternatives(fact, to):
         if not any(mentions(text, form) for form in forms):
             pairs = {old.lower(): new for old, new in zip(says, forms, strict=True)}
             new = {(a, b): _in_case(text[a:b], pairs[text[a:b].lower()], says) for a, b in places}
-            sentence = (named or sound)[0]
             shifted = [(a - sentence.start, b - sentence.start) for a, b in claims[sentence]]
             claim = put(sentence.text, shifted, [new[place] for place in claims[sentence]])
             offers.append(Edited(put(text, places, list(new.values())), claim, fact.fact))
-    return offers or f"what could stand for {says[0]} stands in the text already"
+    return offers
 
 
-def _obstacle(
+def _is_kept(
     text: str, claims: Mapping[Sentence, Sequence[Place]], fact: Fact, says: Sequence[str]
-) -> str:
-    """The reason why the term may not be swapped in this text; '' where it may."""
-    titles = marks(text, names(text))
+) -> bool:
+    """Return whether the term must stay: as part of a name, where a sentence denies it, or beside
+    words with which the swap would contradict itself."""
+    titles = covered(text, NAME)
     places = [(sentence, place) for sentence, inside in claims.items() for place in inside]
-    for _, (start, end) in places:
-        if text[start:end] not in says and any(titles[start:end]):
-            return f"{text[start:end]} is part of a name"
-    if any(_denied(text, sentence, place) for sentence, place in places):
-        return f"a sentence denies {text[slice(*places[0][1])]}"
-    if beside := [word for word in fact.unless if mentions(text, word)]:
-        return f"{beside[0]} stands in the text, beside which the swap would contradict itself"
-    return ""
+    return (
+        any(text[a:b] not in says and any(titles[a:b]) for _, (a, b) in places)
+        or any(_denied(text, sentence, place) for sentence, place in places)
+        or any(mentions(text, word) for word in fact.unless)
+    )
 
 
 def _affirms(sentence: str) -> bool:
@@ -430,7 +415,7 @@ def _places(text: str, forms: Sequence[str]) -> list[Place]:
     any_form = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
     matches = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)
     places = [match.span() for match in matches]
-    kept = marks(text, references(text) if places else ())
+    kept = covered(text, REFERENCE) if places else b""
     return [place for place in places if not any(kept[slice(*place)])]
 
 
@@ -444,9 +429,9 @@ def _inside(sentence: Sentence, places: Sequence[Place]) -> Sequence[Place]:
 
 def _denied(text: str, sentence: Sentence, place: Place) -> bool:
     start, end = place
-    before = text[max(sentence.start, start - NEAR) : start]
-    after = text[end : min(sentence.end, end + NEAR)]
-    return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
+    before = (text, max(sentence.start, start - NEAR), start)
+    after = (text, end, min(sentence.end, end + NEAR))
+    return bool(_DENIED_BEFORE.search(*before) or _DENIED_AFTER.match(*after))
 
 
 def _in_case(old: str, new: str, forms: Sequence[str]) -> str:

@@ -395,19 +395,18 @@ def accepted_ids(path: Path) -> set[str]:
 
 
 def _shown_item(item: AlteredAnswer) -> Item:
-    recipe = f"recipe {item.recipe} {item.recipe_version}".strip()
+    verdict = "; ".join(f"{metric}: {label}" for metric, label in item.must_worsen.items())
     values = {
         "True claim": item.true_claim, "False claim": item.false_claim,
         "Why plausible": item.why_plausible, "Source": item.source,
-        "Verdict must be": "; ".join(f"{name}: {text}" for name, text in item.must_worsen.items())
-        or "the same as of the sound answer",
+        "Verdict must be": verdict or "the same as of the sound answer",
         "The text asks for": ", ".join(item.demand.values()),
     }  # fmt: skip
     sound, altered = marked(item)
     sections = [
-        *([["Question", item.parent.question]] if item.parent.question else []),
+        ["Question", item.parent.question],
         ["", [["Sound answer", sound], ["Altered answer", altered]]],
         ["", {heading: value for heading, value in values.items() if value}],
     ]
-    title = " · ".join(filter(None, (item.area, recipe, item.made_by)))
-    return {"id": item.item_id, "title": title, "sections": sections}
+    title = f"{item.area} · recipe {item.recipe} {item.recipe_version} · {item.made_by}"
+    return {"id": item.item_id, "title": title.removeprefix(" · "), "sections": sections}

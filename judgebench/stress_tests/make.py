@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -26,7 +26,6 @@ from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.load import load_bench, no_texts
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.attacks import (
-    AttackEntry,
     Plan,
     StressSettings,
     altered_answer,
@@ -54,7 +53,7 @@ from judgebench.stress_tests.recipes import (
     word_names,
 )
 from judgebench.stress_tests.result import RecipeSummary, StressRun, VariantVerdicts
-from judgebench.studies.study import JUDGE_KINDS, Study
+from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study
 from judgebench.writer import (
     FENCED,
     WritingTerms,
@@ -81,36 +80,32 @@ class StressExtension:
         if data.textless:
             raise SetupError(no_texts("it reads answers", data))
         settings = loaded.config.section("stress", StressSettings) or StressSettings()
-        given = {"sample": self.sample} if self.sample else {}
-        reviewed = self.reviewed or settings.reviewed
-        settings = settings.model_copy(update={**given, "reviewed": reviewed})
-        where = loaded.file.parent
-        attacks, left_out = read_attacks(settings, loaded.rubric, loaded.judged, where)
+        given = {
+            "sample": self.sample or settings.sample,
+            "reviewed": self.reviewed or settings.reviewed,
+        }
+        settings = settings.model_copy(update=given)
+        judged, where = loaded.judged, loaded.file.parent
+        attacks, left_out = read_attacks(settings, loaded.rubric, judged, where)
         seed, sample = loaded.config.seed, settings.sample
-        plan = make_plan(
-            attacks, data.answers, data.labels, loaded.judged, seed=seed, sample=sample
-        )
-        items = plan.items
+        plan = make_plan(attacks, data.answers, data.labels, judged, seed=seed, sample=sample)
         not_used = (
-            f"Left out, because they do not fit the metrics of {loaded.judged.name} that are "
-            f"judged: {', '.join(left_out)}. To use one, name it under stress.attacks with a "
+            f"Left out, because they do not fit the metrics of {judged.name} that are judged: "
+            f"{', '.join(left_out)}. To use one, name it under stress.attacks with a "
             "must_worsen of your own."
         )
-        told = (not_used,) if left_out else ()
+        notices = [not_used] if left_out else []
+        has_severe = any(metric.severe is None for metric in judged.metrics)
         return Extension(
             feature=self.feature,
             answers=plan.parents,
-            beside=tuple(item.answer for item in items),
-            lines=[to_set_line(item) for item in items],
-            about={"recipes": [*map(asdict, plan.summaries)], "notices": list(told)},
+            beside=tuple(item.answer for item in plan.items),
+            lines=[to_set_line(item) for item in plan.items],
+            about={"recipes": [*map(asdict, plan.summaries)], "notices": notices},
             settings={"stress": settings},
             variants=partial(_variants, plan),
-            controls=(
-                ("constant-severe",)
-                if any(metric.severe is None for metric in loaded.judged.metrics)
-                else ()
-            ),
-            told=tuple(_notes(plan, told)),
+            controls=("constant-severe",) if has_severe else (),
+            told=tuple(_notes(plan, notices)),
         )
 
 
@@ -147,8 +142,6 @@ def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> It
     if not isinstance(ask, Ask):
         return
     decoding = judge.config.decoding
-    if None not in (ask.temperature, decoding.temperature):  # what takes none draws anyway
-        decoding = decoding.model_copy(update={"temperature": ask.temperature})
     is_single, changes = len(rubric.metrics) == 1, list[dict[str, Any]]()
     match ask.kind:
         case "metric-order" if not is_single:
@@ -184,36 +177,24 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
 
     Raises SetupError where the folder is damaged.
     """
-    manifest = folder.manifest()
+    manifest, answers = folder.manifest(), folder.indexed_answers()
     altered = read_set(folder.path / BESIDE, study.rubric) if folder.has_beside else []
-    answers = folder.indexed_answers()
-    asked = {k: about for k, about in manifest["judges"].items() if about["kind"] == "variant"}
-    judges = {k: about for k, about in manifest["judges"].items() if about["kind"] in JUDGE_KINDS}
-    return StressRun(
-        altered,
-        [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
-        [
-            VariantVerdicts(
-                about["of"],
-                about["recipe"],
-                about["asked"],
-                about["repeat"],
-                verdicts_of(folder, name, about, answers).verdicts,
-            )
-            for name, about in asked.items()
-        ],
-        [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
-        (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
-    )
-
-
-def _unsound(manifest: Mapping[str, Any], altered: Sequence[AlteredAnswer]) -> Iterator[str]:
-    """A sentence that nobody has said that the parents are sound, where nobody has."""
+    notices = list(manifest["stress"]["notices"])
     if not manifest.get("labels") and any(item.must_worsen for item in altered):
-        yield (
+        notices.append(
             "There are no human labels: every unaltered answer is taken as sound, and a verdict "
             "against one as a false alarm."
         )
+    judges, variants = list[JudgeVerdicts](), list[VariantVerdicts]()
+    for name, about in manifest["judges"].items():
+        if about["kind"] in JUDGE_KINDS:
+            judges.append(verdicts_of(folder, name, about, answers))
+        elif about["kind"] == "variant":
+            verdicts = verdicts_of(folder, name, about, answers).verdicts
+            keys = (about["of"], about["recipe"], about["asked"], about["repeat"])
+            variants.append(VariantVerdicts(*keys, verdicts))
+    recipes = [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]]
+    return StressRun(altered, judges, variants, recipes, notices)
 
 
 def stress_in_words(path: Path) -> str:
@@ -223,7 +204,6 @@ def stress_in_words(path: Path) -> str:
     return bench.in_words
 
 
-NO_AREA = "no area"  # what an item without an error area is counted under
 CHARACTERS_A_TOKEN = 3  # short, so that no reply is cut off for want of tokens
 _TOKENS_BESIDES = 400  # for the claims beside the answer
 
@@ -239,7 +219,6 @@ class GenerationCounts:
     nothing_to_change: int = 0
     no_reply: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    areas: Counter[str] = field(default_factory=Counter)
     why_no_reply: str = ""
 
     def count(self, item: AlteredAnswer) -> None:
@@ -249,7 +228,6 @@ class GenerationCounts:
             self.failed.update(list(item.failed_checks))
         else:
             self.accepted += 1
-            self.areas[item.area or NO_AREA] += 1
 
 
 @dataclass(frozen=True)
@@ -334,7 +312,7 @@ def _by_rule(
     order: SetOrder,
     progress: Progress,
 ) -> GenerationCounts:
-    settings = StressSettings(attacks=(AttackEntry(attack=name),))
+    settings = StressSettings(attacks=(name,))
     attacks, _ = read_attacks(settings, rubric, rubric)
     (of_rule,) = make_plan(attacks, answers, (), rubric, seed=order.seed, sample=order.limit).made
     every = [*of_rule.items, *of_rule.rejected]
@@ -441,18 +419,21 @@ class Attacker:
         A reply that cannot be read, or that declines, has the failed check `reply` and the raw
         text.
         """
-        checks: dict[str, str] = {}
+        values, checks = {"answer": reply.text}, dict[str, str]()
         try:
             values = read_shape(reply, _shape(draft)).model_dump()
-            text = values["answer"].strip()
         except ValueError as error:
-            values, text, checks = {}, reply.text, {"reply": str(error)}
-        edited = Edited(text, values.get("false_claim", ""), values.get("true_claim", ""))
-        item = altered_answer(draft.recipe, draft.parent, edited, self.rubric, self.seed)
+            checks = {"reply": str(error)}
+        text, claims = values["answer"].strip(), ("false_claim", "true_claim")
+        edited = Edited(text, *(values.get(claim, "") for claim in claims))
         item = replace(
-            item, item_id=draft.item_id, generator=self.generator, checks=checks,
-            area=draft.area or item.area, why_plausible=values.get("why_plausible", ""),
-        )  # fmt: skip
+            altered_answer(draft.recipe, draft.parent, edited, self.rubric, self.seed),
+            item_id=draft.item_id,
+            generator=self.generator,
+            checks=checks,
+            area=draft.area or draft.recipe.area or "",
+            why_plausible=values.get("why_plausible", ""),
+        )
         if "reply" in checks:
             return item
         if item.must_worsen:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -94,8 +94,6 @@ class WordList(RuleList):
         for forms in (self.forms_of(term) for terms in fact.instead.values() for term in terms):
             if len(forms) not in (1, len(says)):
                 yield f"must have one form instead, or as many as `says`: {', '.join(forms)}"
-            if {*map(str.lower, forms)} & {*map(str.lower, says)}:
-                yield f"says already what stands instead: {', '.join(forms)}"
 
     def forms_of(self, term: Term) -> tuple[str, ...]:
         """The forms of a term, as they stand in texts."""
@@ -182,12 +180,12 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(_stem(w) for w in told)
 
 
+_ENDING = re.compile(r"(?<=..)ies$|(?<=...)(?:ing|es|ed|(?<![sui])s)$")
+
+
 def _stem(word: str) -> str:
     """`viruses` and `virus` alike: the common English endings cut from words of some length."""
-    for ending, least in (("ies", 5), ("ing", 6), ("es", 5), ("ed", 5), ("s", 4)):
-        if word.endswith(ending) and len(word) >= least and not word.endswith(("ss", "us", "is")):
-            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
-            break
+    word = _ENDING.sub(lambda match: "y" if match[0] == "ies" else "", word)
     return word[:-1] if word.endswith("e") and len(word) >= 5 else word
 
 
@@ -209,12 +207,11 @@ def facts(text: str, names: Collection[str] = ()) -> Counter[str]:
     counted = Counter(
         f"{match[1]} {(match[2] or '').lower()}".strip() for match in NUMBER_AND_UNIT.finditer(text)
     )
-    if denied := negations(text):
-        counted["(negations)"] = denied
+    counted["(negations)"] = negations(text)
     for name in (name for name in names if mentions(text, name)):
-        found = re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-        counted[name.lower()] = len(found)
-    return counted
+        places = re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+        counted[name.lower()] = len(places)
+    return +counted
 
 
 def asserts(text: str, claim: str, beyond: str = "", share: float = 0.8) -> bool:
@@ -241,21 +238,17 @@ def statements(text: str) -> list[Sentence]:
     return [sentence for sentence in sentences(text) if len(sentence.text) <= _LONGEST_CLAIM]
 
 
-_LETTER_SAID_WITH_A_VOWEL = frozenset("AEFHILMNORSX")
-_SAID_WITH_A_CONSONANT = re.compile(r"(?:eu|one\b|u[bcfhjkqrst][aeiou]|uni)", re.IGNORECASE)
-_NUMBER_SAID_WITH_A_VOWEL = re.compile(r"8|1[18](?![\d])")
+# Numbers, then letters and abbreviations that are spelt, then words.
+_SAID_WITH_A_VOWEL = re.compile(
+    r"8|1[18](?!\d)|(?:[aefhilmnorsx]|[AEFHILMNORSX][A-Z0-9]{0,3})(?!\w)"
+    r"|(?![A-Z][A-Z0-9]{0,3}(?!\w))(?!(?i:eu|one\b|u(?:[bcfhjkqrst][aeiou]|ni|\b)))[AEIOUaeiou]"
+)
 _ARTICLE = re.compile(r"(?<![\w'’-])(?:(a)n?)(?=\s+$)", re.IGNORECASE)
 
 
 def article(word: str) -> str:
     """`a` or `an`, as the word is spoken: an x-ray, a urine test, an MRI, an 8-day course."""
-    first = re.split(r"[\s-]", word, maxsplit=1)[0]
-    if first[:1].isdigit():
-        return "an" if _NUMBER_SAID_WITH_A_VOWEL.match(first) else "a"
-    if len(first) == 1 or (first.isupper() and len(first) < 5 and first != "AIDS"):
-        return "an" if first[0].upper() in _LETTER_SAID_WITH_A_VOWEL else "a"
-    vowel = first[0].lower() in "aeiou" and not _SAID_WITH_A_CONSONANT.match(first)
-    return "an" if vowel else "a"
+    return "an" if _SAID_WITH_A_VOWEL.match(word) else "a"
 
 
 def put(text: str, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str:
@@ -273,31 +266,22 @@ def put(text: str, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str
 
 # Bounds keep the time in proportion to the text: 64 characters before the @ of an address and 63 in
 # a part of a host's name are the most that there can be.
-_REFERENCE = re.compile(
+REFERENCE = re.compile(  # links, mail addresses and citations
     r"(?:https?://|www\.)\S+|\S{1,64}@\S+|\b[\w-]{1,63}\.(?:gov|org|com|edu|int|net)\b\S*"
     r"|\[[^\]\n]{0,300}\]|\((?=[^()\n]*\))[^()\n]*(?:et al|doi|ISBN)[^()\n]*\)"
 )
 _CAPITALISED = r"[A-Z](?=\w*[a-z])\w*+"
-_NAME = re.compile(
+NAME = re.compile(  # capitalised words in a row, small words between them: names and titles
     rf"\b{_CAPITALISED}(?:[ ](?:of|for|and|the|on|in|&|{_CAPITALISED}))*[ ]{_CAPITALISED}"
 )
 
 
-def references(text: str) -> list[tuple[int, int]]:
-    """Spans of links, mail addresses and citations."""
-    return [match.span() for match in _REFERENCE.finditer(text)]
-
-
-def names(text: str) -> list[tuple[int, int]]:
-    """Spans of capitalised words in a row, small words between them: names and titles."""
-    return [match.span() for match in _NAME.finditer(text)]
-
-
-def marks(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
-    """For each character of a text 1 where it is in any of the spans, else 0."""
+def covered(text: str, *patterns: re.Pattern[str]) -> bytearray:
+    """For each character of a text 1 where a match of any of the patterns holds it, else 0."""
     marked = bytearray(len(text))
-    for start, end in spans:
-        marked[start:end] = b"\1" * (end - start)
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            marked[match.start() : match.end()] = b"\1" * len(match[0])
     return marked
 
 
@@ -379,7 +363,6 @@ class Ask(StrictModel):
 
     kind: Literal["metric-order", "label-order", "repeat", "per-metric"]
     times: int = Field(default=1, ge=1, le=20)
-    temperature: float | None = Field(default=None, ge=0, le=2)
 
 
 EditSpec = Annotated[

@@ -12,7 +12,7 @@ from typing import Literal
 from judgebench.alignment.tables import CONSISTENCY, CONSISTENT, count_of
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import Block, ReportSection
-from judgebench.results.tables import DASH, Cell, Content, Contents, Layout, Table, TableSpec
+from judgebench.results.tables import DASH, Cell, Content, Layout, Table, TableSpec
 from judgebench.stress_tests.analysis import miss_card
 from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 
@@ -23,7 +23,10 @@ _STATISTICS = {
     "flipped": "Flip rate",
     "shift": "Shift", "p": "p", "p_holm": "p after Holm",
     "asked": "Verdicts per item", **CONSISTENCY,
+    "made": "Items that count", "nothing_to_change": "Nothing to change", "rejected": "Rejected",
+    "undecided": "Undecided",
 }  # fmt: skip
+_COUNTS = ("asked", "made", "nothing_to_change", "rejected", "undecided")
 _SIGNED = ("advantage", "shift", "majority_gain")
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
@@ -44,7 +47,7 @@ def show(stress: StressResult, spec: StressTable) -> Table:
     layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=NOT_MEASURED)
 
     def cell(row: Row) -> Content:
-        return count_of(row.estimate) if row.statistic == "asked" else layout.cell(row)
+        return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
 
     rows = list(spec.rows(stress))
     if "judge" in spec.down:
@@ -172,28 +175,18 @@ SELF_CONSISTENCY = StressTable(
 )
 
 
-def recipes_table(stress: StressResult) -> Table:
-    """The items that each recipe made and their fate; an item may fail several checks."""
-    lines: list[Contents] = []
-    for r in stress.recipes:
-        failed = ", ".join(f"{check} {n:,}" for check, n in r.rejected.items() if n)
-        rejected = Cell(f"{r.n_rejected:,}", remark=failed and f"by check: {failed}")
-        lines.append(
-            (Cell(r.name, remark=r.about), r.kind, r.made, r.nothing_to_change, rejected,
-             r.undecided, r.bias or None)
-        )  # fmt: skip
-    return Layout(
-        "stress_recipes",
-        "The recipes and what they made",
-        ("Recipe", "Kind"),
-        (
-            "Nothing to change: parents in which the rule found nothing to edit. Rejected: items "
-            "that failed a check of validity. Undecided: items that nobody has accepted, where "
-            "only accepted ones count. None of them is counted in any other table. The names of "
-            "the biases are from Ye et al. (2024).",
-        ),
-        ("Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)"),
-    ).listing(lines)  # fmt: skip
+RECIPES = StressTable(
+    "stress_recipes",
+    "The recipes and what they made",
+    lambda stress: [row for row in stress.rows.select("recipe") if row.statistic in _COUNTS],
+    ("recipe",),
+    "statistic",
+    (
+        "Nothing to change: parents in which the rule found nothing to edit. Rejected: items that "
+        "failed a check of validity. Undecided: items that nobody has accepted, where only "
+        "accepted ones count. None of them is counted in any other table.",
+    ),
+)
 
 
 _ABOUT_MISSES = (
@@ -222,9 +215,8 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Planted verdicts", tables=_tables(stress, [PLANTED]), on_screen=True)
     others = [violations("area"), FAILURES, SELF_CONSISTENCY]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
-    details = [violations("recipe"), PROBES]
-    folded = (*_tables(stress, details), recipes_table(stress))
-    yield Block("Every recipe, and what it made", tables=folded, folded=True)
+    details = _tables(stress, [violations("recipe"), PROBES, RECIPES])
+    yield Block("Every recipe, and what it made", tables=details, folded=True)
     if stress.misses:
         cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
         shown = f"{len(cards):,} of {stress.n_misses:,} are shown."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -92,7 +93,6 @@ class StressResult(JudgesShown):
     rubric: Rubric
     judges: Mapping[str, JudgeKind]
     rows: Results
-    recipes: tuple[RecipeSummary, ...] = ()
     misses: tuple[Miss, ...] = ()
     n_misses: int = 0  # of which `misses` lists the first
     notes: tuple[str, ...] = ()
@@ -164,9 +164,9 @@ class JudgedPairs(NamedTuple):
 class Pairs:
     """Every text once: the study's answers, parents and altered answers.
 
-    `truth` (texts, metrics) holds indices of labels, -1 where no human says anything. `unaltered`
-    (answers,), `parents` and `altered` (items,) are rows of the texts. `judged` maps each judge to
-    its label indices (texts, metrics), -1 where there is no label.
+    `truth` (texts, metrics) holds indices of labels, -1 where no human says anything. `parents` and
+    `altered` (items,) are rows of the texts. `judged` maps each judge to its label indices (texts,
+    metrics), -1 where there is no label.
     """
 
     study: Study
@@ -175,7 +175,6 @@ class Pairs:
     judges: Sequence[JudgeVerdicts]
     variants: Sequence[VariantVerdicts]
     items: tuple[AlteredAnswer, ...]
-    unaltered: Labels
     parents: Labels
     altered: Labels
     judged: Mapping[str, Labels]
@@ -184,6 +183,14 @@ class Pairs:
     def real_judges(self) -> list[JudgeVerdicts]:
         """The judges without the baselines."""
         return [judge for judge in self.judges if judge.kind != "control"]
+
+    def places(self, is_wanted: Callable[[AlteredAnswer], object]) -> dict[str, Labels]:
+        """The places of the wanted items, by their recipe."""
+        groups = defaultdict[str, list[int]](list)
+        for place, item in enumerate(self.items):
+            if is_wanted(item):
+                groups[item.recipe].append(place)
+        return {recipe: np.array(places, dtype=np.int64) for recipe, places in groups.items()}
 
     def labels(self, variant: VariantVerdicts) -> Labels:
         """Label indices (texts, metrics) of a variant, -1 on all but unaltered answers."""
@@ -195,7 +202,8 @@ class Pairs:
     def asked(self, verdicts: Container[str]) -> Labels:
         """The rows of the unaltered answers that a verdict is there for, whatever it says."""
         return np.array(
-            [r for r in self.unaltered if self.texts[r].item_id in verdicts], dtype=np.int64
+            [row for row, answer in enumerate(self.study.answers) if answer.item_id in verdicts],
+            dtype=np.int64,
         )
 
     def before_and_after(self, judge: JudgeVerdicts, items: Labels) -> JudgedPairs:
@@ -241,7 +249,6 @@ def pairs_of(study: Study, run: StressRun) -> Pairs:
     truth[: len(study.answers)] = np.column_stack(truths)
     return Pairs(
         study, texts, truth, run.judges, run.variants, items,
-        unaltered=np.arange(len(study.answers)),
         parents=np.array([texts.row(x.parent.item_id) for x in items], dtype=np.int64),
         altered=np.array([texts.row(x.item_id) for x in items], dtype=np.int64),
         judged={j.name: _labels(texts, study.rubric, j.verdicts) for j in run.judges},

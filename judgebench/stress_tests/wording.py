@@ -205,17 +205,17 @@ def _forged(demand: MetricLabels, rubric: Rubric) -> Mapping[str, str]:
 
 def _beside(first: str, second: str) -> str:
     """Both texts, word for word: a blank between sentences of one paragraph, else a new line."""
-    if not first or not second:
-        return first + second
     there = first[len(first.rstrip()) :] + second[: len(second) - len(second.lstrip())]
-    if "\n" in there:
-        return first + second
-    several = "\n" in first or "\n" in second
-    if first.endswith(":") and not several:
-        return f"{first}\n{second}"
-    if several or not _SENTENCE_END.search(first.rstrip()):
-        return f"{first}\n\n{second}"
-    return first + ("" if there else " ") + second
+    several = "\n" in first + second
+    if not first or not second or "\n" in there:
+        gap = ""
+    elif first.endswith(":") and not several:
+        gap = "\n"
+    elif several or not _SENTENCE_END.search(first.rstrip()):
+        gap = "\n\n"
+    else:
+        gap = "" if there else " "
+    return first + gap + second
 
 
 _MOST_REPLACED = 6
@@ -235,15 +235,10 @@ class Synonyms(RuleList):
             raise ValueError(f"one of the two denies something: {', '.join(denies)}")
         return self
 
-    @property
-    def other(self) -> Mapping[str, str]:
-        """Every word or phrase -> what may stand in its place."""
-        return {a: b for pair in self.pairs for a, b in (pair, pair[::-1])}
-
 
 def reword(synonyms: Synonyms) -> Edit:
     """The edit that puts synonyms for up to six words or phrases, drawn from all that occur."""
-    other = synonyms.other
+    other = {a: b for pair in synonyms.pairs for a, b in (pair, pair[::-1])}
     longest_first = sorted(other, key=len, reverse=True)
     phrases = "|".join(re.escape(p).replace(r"\ ", r"\s+") for p in longest_first)
     pattern = re.compile(rf"(?<![\w-])(?:{phrases})(?![\w-])", re.IGNORECASE)

@@ -70,7 +70,7 @@ def make_stress() -> StressResult:
         Row("misses", "count", Estimate(31)),
     ]  # fmt: skip
     misses = tuple(make_miss(i) for i in range(23))
-    return StressResult(rubric, JUDGES, Results(tuple(rows)), recipes(), misses, 31, NOTES)
+    return StressResult(rubric, JUDGES, Results(tuple(rows)), misses, 31, NOTES)
 
 
 def changed(stress: StressResult, change: Callable[[Row], Row | None]) -> StressResult:
@@ -102,7 +102,6 @@ def hostile_stress() -> StressResult:
     return replace(
         stress,
         judges={f"{name}{HOSTILE}": kind for name, kind in JUDGES.items()},
-        recipes=tuple(replace(r, name=r.name + HOSTILE, about=HOSTILE) for r in stress.recipes),
         misses=tuple(make_miss(i, HOSTILE) for i in range(23)),
         notes=(HOSTILE,),
     )
