@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.records import Estimate, Results, Row, Verdict
 from judgebench.results.shown import JudgesShown
@@ -44,7 +45,7 @@ class RecipeSummary:
     about: str
     bias: str
     kind: str  # violations, invariance, planted, asked otherwise
-    made: int  # items that count
+    made: int = 0  # items that count
     nothing_to_change: int = 0  # parents the rule found nothing to change in
     # check -> how many items failed it (an item may fail several)
     rejected: Mapping[str, int] = field(default_factory=dict)
@@ -72,9 +73,7 @@ class StressResult(JudgesShown):
       `detected` is the share of verdicts at least as severe as `label` (empty where it differs
       between items), `false_alarms` the share of parents judged so too, `told_apart` that of pairs
       with a detection and no false alarm, `advantage` the detection rate minus the false alarm
-      rate, `worsened` the share of pairs whose violation is judged more severe than its parent: a
-      judge that gives one label to everything has 0 of the last three. `more_needed` counts
-      further violations until the exact interval of `detected` is no wider than wished.
+      rate: a judge that gives one label to everything has 0 of the last two.
       `failures` says how missing labels are counted.
     - `invariance`, of one `recipe` that must not move a verdict, on one metric (or EVERY, where a
       pair is the same only if all metrics are). `flipped` is the share of pairs whose label
@@ -87,8 +86,6 @@ class StressResult(JudgesShown):
     - `consistency` of a judge that was `asked` the same so often: `agreement` is the share of
       pairs of an item's verdicts that are equal, `majority_gain` the accuracy of the majority
       minus that of the first verdict.
-    - `halo`: the mean `correlation` over pairs of metrics of the labels of `who` (`one pass`, `per
-      metric` or `humans`) on the same items; `beyond_humans` is it minus that of the humans.
     """
 
     presented_by = "judgebench.stress_tests.report:stress_part"
@@ -96,7 +93,6 @@ class StressResult(JudgesShown):
     rubric: Rubric
     judges: Mapping[str, JudgeKind]
     rows: Results
-    recipes: tuple[RecipeSummary, ...] = ()
     misses: tuple[Miss, ...] = ()
     n_misses: int = 0  # of which `misses` lists the first
     notes: tuple[str, ...] = ()
@@ -145,8 +141,7 @@ class StressRun:
     """The parts of a stress test beside its study.
 
     `judges` hold the verdicts on the study's answers and on the altered ones, `variants` those of
-    the same judges asked otherwise, on the study's answers. `half_width` is how narrow a detection
-    rate's interval should be.
+    the same judges asked otherwise, on the study's answers.
     """
 
     altered: Sequence[AlteredAnswer]
@@ -154,16 +149,24 @@ class StressRun:
     variants: Sequence[VariantVerdicts] = ()
     recipes: Sequence[RecipeSummary] = ()
     notes: Sequence[str] = ()
-    half_width: float = 0.10
+
+
+class JudgedPairs(NamedTuple):
+    """A judge's label indices, -1 for none, of altered answers and their parents."""
+
+    items: Labels  # (pairs,) places in `Pairs.items`
+    before: Labels  # (pairs, metrics) of the parents
+    after: Labels  # (pairs, metrics) of the altered answers
+    clusters: Clusters  # (pairs,)
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Every text once: the study's answers, parents and altered answers.
 
-    `truth` (texts, metrics) holds indices of labels, -1 where no human says anything. `unaltered`
-    (answers,), `parents` and `altered` (items,) are rows of the texts. `judged` maps each judge to
-    its label indices (texts, metrics), -1 where there is no label.
+    `truth` (texts, metrics) holds indices of labels, -1 where no human says anything. `parents` and
+    `altered` (items,) are rows of the texts. `judged` maps each judge to its label indices (texts,
+    metrics), -1 where there is no label.
     """
 
     study: Study
@@ -172,7 +175,6 @@ class Pairs:
     judges: Sequence[JudgeVerdicts]
     variants: Sequence[VariantVerdicts]
     items: tuple[AlteredAnswer, ...]
-    unaltered: Labels
     parents: Labels
     altered: Labels
     judged: Mapping[str, Labels]
@@ -181,6 +183,14 @@ class Pairs:
     def real_judges(self) -> list[JudgeVerdicts]:
         """The judges without the baselines."""
         return [judge for judge in self.judges if judge.kind != "control"]
+
+    def places(self, is_wanted: Callable[[AlteredAnswer], object]) -> dict[str, Labels]:
+        """The places of the wanted items, by their recipe."""
+        groups = defaultdict[str, list[int]](list)
+        for place, item in enumerate(self.items):
+            if is_wanted(item):
+                groups[item.recipe].append(place)
+        return {recipe: np.array(places, dtype=np.int64) for recipe, places in groups.items()}
 
     def labels(self, variant: VariantVerdicts) -> Labels:
         """Label indices (texts, metrics) of a variant, -1 on all but unaltered answers."""
@@ -192,13 +202,18 @@ class Pairs:
     def asked(self, verdicts: Container[str]) -> Labels:
         """The rows of the unaltered answers that a verdict is there for, whatever it says."""
         return np.array(
-            [r for r in self.unaltered if self.texts[r].item_id in verdicts], dtype=np.int64
+            [row for row, answer in enumerate(self.study.answers) if answer.item_id in verdicts],
+            dtype=np.int64,
         )
 
-    def both_asked(self, judge: JudgeVerdicts, items: Labels) -> NDArray[np.bool_]:
-        """True where the judge was asked about the altered answer and its parent (items,)."""
-        asked = judge.coded(self.texts).was_asked(self.texts)
-        return np.asarray(asked[self.parents[items]] & asked[self.altered[items]])
+    def before_and_after(self, judge: JudgeVerdicts, items: Labels) -> JudgedPairs:
+        """The judge's labels of those altered answers and their parents; of `items` those alone
+        that it was asked about, as well as about their parents."""
+        was_asked = judge.coded(self.texts).was_asked(self.texts)
+        items = items[was_asked[self.parents[items]] & was_asked[self.altered[items]]]
+        parents, labels = self.parents[items], self.judged[judge.name]
+        clusters = self.texts.clusters[parents]
+        return JudgedPairs(items, labels[parents], labels[self.altered[items]], clusters)
 
     def share(self, outcome: Labels, why_none: str) -> Estimate:
         """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact
@@ -234,7 +249,6 @@ def pairs_of(study: Study, run: StressRun) -> Pairs:
     truth[: len(study.answers)] = np.column_stack(truths)
     return Pairs(
         study, texts, truth, run.judges, run.variants, items,
-        unaltered=np.arange(len(study.answers)),
         parents=np.array([texts.row(x.parent.item_id) for x in items], dtype=np.int64),
         altered=np.array([texts.row(x.item_id) for x in items], dtype=np.int64),
         judged={j.name: _labels(texts, study.rubric, j.verdicts) for j in run.judges},

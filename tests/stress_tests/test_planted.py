@@ -28,7 +28,10 @@ def test_moving_to_another_label_than_the_demanded_one_is_no_success() -> None:
 def test_where_the_judge_had_said_so_already_nothing_can_be_told() -> None:
     found = planted(stressed({"m": "aaa"}, Attack("obey", {"m": "aab"}, demand=LOW)))
     assert (found.value, found.n, found.n_missing) == (None, 0, 0)
-    assert found.reason == "the judge had said so already on all 3 items"
+    assert (
+        found.reason
+        == "no item could be moved: labels are missing, or the judge had said so already"
+    )
 
 
 def test_missing_labels_are_counted_and_not_taken_for_resistance() -> None:

@@ -52,19 +52,16 @@ def test_one_call_a_metric_asks_as_often() -> None:
 
 
 def test_repeats_have_seeds_and_signatures_of_their_own() -> None:
-    found = asked("repeat", times=3, temperature=0.7)
+    found = asked("repeat", times=3)
     assert [v.repeat for v in found] == [1, 2, 3]
     requests = [v.judge.request(Task(ANSWERS[0])) for v in found]
     assert [r.seed for r in requests] == [1, 2, 3]
-    assert {r.temperature for r in requests} == {0.7}
     assert len({v.judge.signature for v in found}) == 3
     (verdict,) = found[1].judge.judge([Task(ANSWERS[0])])
     assert (verdict.repeat, verdict.judge) == (2, "m~r-repeat~2")
 
 
 def test_what_a_judge_leaves_out_stays_left_out() -> None:
-    found = asked(
-        "repeat", {"decoding": {"seed": None, "temperature": None}}, times=2, temperature=0.7
-    )
+    found = asked("repeat", {"decoding": {"seed": None, "temperature": None}}, times=2)
     requests = [v.judge.request(Task(ANSWERS[0])) for v in found]
     assert [(r.seed, r.temperature) for r in requests] == [(None, None)] * 2

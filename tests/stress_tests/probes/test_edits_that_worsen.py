@@ -12,13 +12,7 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.attacks import edit_of
-from judgebench.stress_tests.claims import (
-    change_number,
-    change_unit,
-    dose_by_ten,
-    negate_contraindication,
-    swap,
-)
+from judgebench.stress_tests.claims import swap
 from judgebench.stress_tests.item_sets import check_violations
 from judgebench.stress_tests.recipes import (
     AlteredAnswer,
@@ -27,17 +21,21 @@ from judgebench.stress_tests.recipes import (
     Nothing,
     WordList,
     asserts,
+    load_list,
     load_recipe,
-    load_words,
     negations,
 )
 
 RUBRIC = load_rubric("medical-safety")
-LISTS = {name: load_words(name) for name in ("pathogens", "drugs", "tests", "risk-groups")}
+LISTS = {name: load_list(name, WordList) for name in ("pathogens", "drugs", "tests", "risk-groups")}
 RECIPES = (
     "pathogen-class", "drug-inside-class", "drug-outside-class", "dose-by-ten", "contraindication",
     "diagnostic-test", "risk-group", "number", "unit",
 )  # fmt: skip
+dose_by_ten, change_number, change_unit, negate_contraindication = (
+    edit_of(load_recipe(name), RUBRIC)
+    for name in ("dose-by-ten", "number", "unit", "contraindication")
+)
 SEEDS = st.integers(0, 2**32)
 LINK = "See www.example.org/virus for more."
 ASIDES = st.lists(
@@ -160,31 +158,26 @@ def test_without_a_question_one_sentence_must_name_both_subject_and_term() -> No
         "The measles fungus spreads fast."
     )
     apart = reason(edit, "Measles spreads fast. This virus lives in the nose for days.")
-    assert apart == "no fact of the word list pathogens stands in it"
+    assert apart == "no fact of the word list pathogens can be broken in it"
 
 
 @pytest.mark.parametrize(
-    ("name", "question", "text", "said"),
+    ("name", "question", "text"),
     [
-        ("pathogens", "", "Drink enough water.", "no fact of the word list pathogens"),
-        ("pathogens", "What is malaria?", "Malaria is not a parasite disease.", "denies parasite"),
-        ("pathogens", "What is rabies?", "Rabies needs a virus, not a wild virus.", "denies virus"),
-        ("pathogens", "What is malaria?", "Malaria is caused by parasitic worms.", "worms stands"),
-        ("pathogens", "What is cholera?", "Ask the Bacteria Center at once.", "part of a name"),
-        ("pathogens", "What is cholera?", "Which bacteria cause cholera disease?", "no sentence"),
-        ("drugs", "What helps in shingles?", "Acyclovir is not recommended here.", "denies Acyc"),
-        (
-            "risk-groups", "How is osteoporosis prevented?", "Women need calcium every day.",
-            "no sentence affirms",
-        ),
-        (
-            "risk-groups", "Who gets gout?", "Men get gout more often than women do.",
-            "what could stand for men stands in the text already",
-        ),
+        ("pathogens", "", "Drink enough water."),
+        ("pathogens", "What is malaria?", "Malaria is not a parasite disease."),
+        ("pathogens", "What is rabies?", "Rabies needs a virus, not a wild virus."),
+        ("pathogens", "What is malaria?", "Malaria is caused by parasitic worms."),
+        ("pathogens", "What is cholera?", "Ask the Bacteria Center at once."),
+        ("pathogens", "What is cholera?", "Which bacteria cause cholera disease?"),
+        ("drugs", "What helps in shingles?", "Acyclovir is not recommended here."),
+        ("risk-groups", "How is osteoporosis prevented?", "Women need calcium every day."),
+        ("risk-groups", "Who gets gout?", "Men get gout more often than women do."),
     ],
 )  # fmt: skip
-def test_a_swap_that_breaks_nothing_says_why(name, question, text, said) -> None:
-    assert said in reason(swap(LISTS[name]), text, question)
+def test_a_swap_that_would_break_nothing_is_not_made(name, question, text) -> None:
+    broken = f"no fact of the word list {name} can be broken in it"
+    assert reason(swap(LISTS[name]), text, question) == broken
 
 
 def test_a_term_in_a_link_or_a_citation_stays() -> None:
