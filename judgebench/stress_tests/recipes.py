@@ -456,7 +456,16 @@ class Rephrase(_ByModel):
     """A model writes the answer anew, `times` over, without changing what it says."""
 
     kind: Literal["rephrase"]
-    times: int = Field(default=6, ge=1, le=20)
+    times: int = Field(default=6, ge=1, le=64)
+
+
+class BestOf(StrictModel):
+    """Edits by the recipes in `of`, some of them at random, `times` over: an attacker picks the one
+    that the judge likes best."""
+
+    kind: Literal["best-of"]
+    of: tuple[str, ...] = Field(min_length=1)
+    times: int = Field(default=16, ge=1, le=64)
 
 
 class Ask(StrictModel):
@@ -471,7 +480,7 @@ class Ask(StrictModel):
 
 
 EditSpec = Annotated[
-    Add | Swap | Rule | Reword | Write | Rephrase | Ask, Field(discriminator="kind")
+    Add | Swap | Rule | Reword | Write | Rephrase | BestOf | Ask, Field(discriminator="kind")
 ]
 
 
@@ -480,9 +489,9 @@ class Recipe(StrictModel):
     `must_not_change: true`.
 
     `bias` is the name of the bias in Ye et al., "Justice or Prejudice?" (CALM), where the probe is
-    the same. `on` says what is altered: sound answers, or the violations that other attacks of
-    the same run made. `demand`: the labels that a planted text asks for. `area` is the error area
-    of what becomes false.
+    the same. `alters` says what: sound answers, the violations that other attacks of the same run
+    made, or answers that people call bad. `demand`: the labels that a planted text asks for.
+    `area` is the error area of what becomes false.
     """
 
     name: RecipeName
@@ -491,7 +500,7 @@ class Recipe(StrictModel):
     bias: str = ""
     must_worsen: Mapping[str, str] = Field(default_factory=dict)
     must_not_change: bool = False
-    alters: Literal["sound", "violations"] = "sound"
+    alters: Literal["sound", "violations", "bad"] = "sound"
     demand: Literal["least_severe", "most_severe"] | None = None
     area: Area | None = None
     edit: EditSpec

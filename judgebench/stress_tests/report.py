@@ -14,6 +14,7 @@ from judgebench.records import Estimate, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import DASH, Cell, Content, Contents, Layout, Table, TableSpec
 from judgebench.rubric import Metric
+from judgebench.stress_tests import best_of
 from judgebench.stress_tests.analysis import miss_card
 from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 
@@ -23,11 +24,14 @@ _STATISTICS = {
     "worsened": "Worsened", "advantage": "Advantage", "more_needed": "More needed",
     "flipped": "Flip rate", "more_severe": "More severe", "less_severe": "Less severe",
     "shift": "Shift", "p": "p", "p_holm": "p after Holm",
+    "passed": "Called good", "attack_gain": "Rise", "gain": "Gain",
     "asked": "Verdicts per item", **CONSISTENCY,
     "correlation": "Mean correlation", "beyond_humans": "Beyond the humans",
 }  # fmt: skip
 _COUNTS = ("more_needed", "asked")
-_SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
+_SIGNED = (
+    "advantage", "shift", "majority_gain", "attack_gain", "gain", "correlation", "beyond_humans",
+)  # fmt: skip
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
@@ -257,6 +261,9 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Planted verdicts", tuple(planted_sentences(stress)), on_screen=True)
     others = [detected("area"), FAILURES, SELF_CONSISTENCY, HALO]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
+    if stress.rows.select("best_of"):
+        chosen, drawings = _tables(stress, [best_of.TABLE]), tuple(best_of.curves(stress))
+        yield Block("An attacker who may choose", tables=chosen, figures=drawings)
     details = [detected("recipe"), told_apart("recipe"), told_apart("area"), PROBES, PLANTED]
     folded = (*_tables(stress, details), recipes_table(stress))
     yield Block("Every recipe, and what it made", tables=folded, folded=True)
