@@ -41,7 +41,7 @@ VARIABLES = (
 # between brackets. A space after the first character keeps it readable, stops a tokenizer from
 # taking it for a control token, and can make no other of them: none holds a space.
 _CONTROL = re.compile(
-    r"""
+    r"""(?ix)
     <(?=/?[|｜][\w"▁]) | [<\[](?=[|｜]?/?[^\W\d]\w{1,40}[|｜][>\]]) | ◁(?=/?\w+▷)
     | <(?=/?(?:s|eo[a-z]|[bs]o[ist]|sop|pad|unk|sep|cls|mask|system|user|assistant|human|bot
         |ai|用户|think(?:ing)?|thought|reasoning|reflection|scratchpad|observation|tool_?calls?|tools
@@ -53,8 +53,7 @@ _CONTROL = re.compile(
         |TRANSCRIBE|(?:[A-Z]+_)*(?:TOOLS?|SYSTEM|TOKEN|BEGIN|CALL|IMG|MODEL)(?:_[A-Z\d]+)*
         |unused\d+|control_\d+|[a-z]+_header_id)\]))
     | \[(?=e~\[) | \](?=~!?b[\[\]])
-    """,
-    re.IGNORECASE | re.VERBOSE,
+    """
 )
 
 

@@ -60,7 +60,7 @@ def bench(
 @attacks.command()
 def make(
     recipe: str = argument("RECIPE", "A recipe: a file or a name; see `judgebench list attacks`."),
-    data: list[Path] = option(..., "FILE", "Sound answers. Repeatable."),
+    data: list[Path] = option(..., "FILE", "Answers; or rubrics and prompts. Repeatable."),
     by: str = option("", "BACKEND", "The model that writes: a backend, or a judge's YAML file."),
     second: str = option("", "BACKEND", "A second model that must agree."),
     to: Path | None = option(
@@ -81,10 +81,19 @@ def make(
     from judgebench.data.load import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.best_of import bad_answers
     from judgebench.stress_tests.make import SetOrder, make_set
+    from judgebench.stress_tests.recipes import load_recipe
+    from judgebench.stress_tests.wordings import instruction_texts
 
-    whole = load_rubric(rubric)
-    answers = load_data(data, whole, folder=data_folder).answers
+    whole, alters = load_rubric(rubric), load_recipe(recipe).alters
+    if alters == "instructions":
+        answers = instruction_texts(data)
+    else:
+        dataset = load_data(data, whole, folder=data_folder)
+        answers = list(dataset.answers)
+        if alters == "bad":
+            answers = bad_answers(answers, dataset.labels, whole)
     target = to or Path(f"{Path(recipe).stem}.jsonl")
     writer, checker = (
         the_writer(file, target, local_only) if file else None for file in (by, second)

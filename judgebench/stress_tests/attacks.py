@@ -47,6 +47,7 @@ from judgebench.stress_tests.recipes import (
     Reword,
     Rule,
     Swap,
+    Wording,
     Write,
     check_demand,
     load_recipe,
@@ -64,9 +65,11 @@ from judgebench.stress_tests.wording import (
     markdown,
     reword,
 )
+from judgebench.stress_tests.wordings import Wordings, read_wordings
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
+_NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many more calls
 
 
 class AttackEntry(StrictModel):
@@ -115,6 +118,7 @@ class Attack:
     sample: int | None
     recipe: Recipe | None = None
     edit: Edit | None = None  # of a recipe by rule
+    wordings: Wordings | None = None  # of one that asks in other words
     items: tuple[AlteredAnswer, ...] = ()
     notices: tuple[str, ...] = ()
     undecided: int = 0  # items of a set that nobody accepted, where only accepted ones count
@@ -131,7 +135,7 @@ def shipped_attacks() -> tuple[str, ...]:
     """The shipped sets and the shipped recipes that need no model, by name."""
     folder = shipped_folder("adversarial")
     recipes = [load_recipe(path) for path in sorted(folder.glob("*.yaml"))]
-    by_rule = [r.name for r in recipes if not isinstance(r.edit, Write | Rephrase | BestOf)]
+    by_rule = [r.name for r in recipes if not isinstance(r.edit, _NAMED_ONLY)]
     return (*SHIPPED_SETS, *by_rule)
 
 
@@ -187,7 +191,7 @@ def _of_recipe(
         )
         raise SetupError(Problem(message, str(path), field="stress.reviewed"))
     problems: list[Problem] = []
-    edit = None
+    edit = wordings = None
     try:
         if recipe.must_worsen:
             wanted = entry.must_worsen or recipe.must_worsen
@@ -196,14 +200,17 @@ def _of_recipe(
     except SetupError as error:
         problems += error.problems
     try:
-        edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+        if isinstance(recipe.edit, Wording):
+            wordings = read_wordings(recipe.edit, judged, path)
+        elif not isinstance(recipe.edit, Ask):
+            edit = edit_of(recipe, judged, path.parent)
     except SetupError as error:
         problems += [replace(p, file=p.file or str(path)) for p in error.problems]
     raise_any(problems)
     return [
         Attack(
             recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
-            _kind(recipe), entry.sample, recipe, edit,
+            _kind(recipe), entry.sample, recipe, edit, wordings,
         )
     ]  # fmt: skip
 
@@ -251,7 +258,7 @@ def _judged(demand: Mapping[str, str], judged: Rubric, path: Path) -> dict[str, 
 
 
 def _kind(attack: Recipe | AlteredAnswer) -> Kind:
-    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask):
+    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask | Wording):
         return "asked otherwise"
     if attack.must_worsen:
         return "violations"

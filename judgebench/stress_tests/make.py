@@ -48,6 +48,7 @@ from judgebench.stress_tests.recipes import (
     Edited,
     Recipe,
     Rephrase,
+    Wording,
     Write,
     check_demand,
     load_recipe,
@@ -55,6 +56,7 @@ from judgebench.stress_tests.recipes import (
     word_names,
 )
 from judgebench.stress_tests.result import RecipeSummary, StressRun, VariantVerdicts
+from judgebench.stress_tests.wordings import in_rubric_terms, worded_variants
 from judgebench.studies.study import JUDGE_KINDS, Study
 from judgebench.writer import (
     FENCED,
@@ -141,7 +143,9 @@ def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
 
 def _variants(plan: Plan, judges: Sequence[LLMJudge]) -> Iterator[Variant]:
     return chain.from_iterable(
-        variants(judge, attack.recipe, answers)
+        worded_variants(judge, attack.recipe, attack.wordings, answers)
+        if attack.wordings
+        else variants(judge, attack.recipe, answers)
         for judge in judges
         for attack, answers in plan.asks
         if attack.recipe
@@ -212,7 +216,9 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
                 about["recipe"],
                 about["asked"],
                 about["repeat"],
-                verdicts_of(folder, name, about, answers).verdicts,
+                in_rubric_terms(
+                    verdicts_of(folder, name, about, answers).verdicts, about.get("asks", {})
+                ),
             )
             for name, about in asked.items()
         ],
@@ -308,7 +314,7 @@ def make_set(
         made = _by_model(
             drafts(recipe, answers, order.seed), order.by, rubric, file, order, progress
         )
-    elif isinstance(recipe.edit, Ask) or recipe.alters == "violations":
+    elif isinstance(recipe.edit, Ask | Wording) or recipe.alters == "violations":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     else:

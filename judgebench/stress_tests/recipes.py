@@ -35,7 +35,7 @@ from judgebench.files import (
     validate,
 )
 from judgebench.records import Answer, content_hash
-from judgebench.rubric import Rubric, normalise
+from judgebench.rubric import Identifier, Rubric, normalise
 from judgebench.text import Sentence, sentences
 
 Words = Sequence[str]
@@ -479,8 +479,29 @@ class Ask(StrictModel):
     temperature: float | None = Field(default=None, ge=0, le=2)
 
 
+class Opposite(StrictModel):
+    """The opposite of a metric's question; `labels` maps the rubric's to those that then mean the
+    same."""
+
+    id: Identifier
+    title: Text
+    question: Text
+    labels: Mapping[str, Text]
+
+
+class Wording(StrictModel):
+    """The judge is asked the same in other words: sentences of prompt and rubric as in `sets`,
+    `times` over, and the opposite of `metrics`."""
+
+    kind: Literal["wording"]
+    sets: tuple[str, ...] = ()
+    metrics: Mapping[str, Opposite] = Field(default_factory=dict)
+    times: int = Field(default=1, ge=1, le=20)
+
+
 EditSpec = Annotated[
-    Add | Swap | Rule | Reword | Write | Rephrase | BestOf | Ask, Field(discriminator="kind")
+    Add | Swap | Rule | Reword | Write | Rephrase | BestOf | Ask | Wording,
+    Field(discriminator="kind"),
 ]
 
 
@@ -490,8 +511,8 @@ class Recipe(StrictModel):
 
     `bias` is the name of the bias in Ye et al., "Justice or Prejudice?" (CALM), where the probe is
     the same. `alters` says what: sound answers, the violations that other attacks of the same run
-    made, or answers that people call bad. `demand`: the labels that a planted text asks for.
-    `area` is the error area of what becomes false.
+    made, answers that people call bad, or sentences of prompts and rubrics. `demand`: the labels
+    that a planted text asks for. `area` is the error area of what becomes false.
     """
 
     name: RecipeName
@@ -500,7 +521,7 @@ class Recipe(StrictModel):
     bias: str = ""
     must_worsen: Mapping[str, str] = Field(default_factory=dict)
     must_not_change: bool = False
-    alters: Literal["sound", "violations", "bad"] = "sound"
+    alters: Literal["sound", "violations", "bad", "instructions"] = "sound"
     demand: Literal["least_severe", "most_severe"] | None = None
     area: Area | None = None
     edit: EditSpec
@@ -511,7 +532,7 @@ class Recipe(StrictModel):
             raise ValueError("give either must_worsen (metric: label) or must_not_change: true")
         if self.demand and not self.must_not_change:
             raise ValueError("a demand is planted in an answer whose verdict must_not_change")
-        if isinstance(self.edit, Ask | Rephrase) and self.must_worsen:
+        if isinstance(self.edit, Ask | Wording | Rephrase) and self.must_worsen:
             raise ValueError(f"an edit of the kind {self.edit.kind} must not change the verdict")
         return self
 
