@@ -52,17 +52,15 @@ def bad_answers(
     answers: Iterable[Answer], labels: Iterable[HumanLabel], rubric: Rubric
 ) -> list[Answer]:
     """The answers whose median human label is in the worse half of an ordinal metric's scale."""
-    metrics = {metric.id: metric for metric in rubric.metrics if metric.kind == "ordinal"}
-    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    beyond: dict[tuple[str, str], list[float]] = defaultdict(list)
     for label in labels:
-        if label.metric in metrics and label.label is not None:
-            index = metrics[label.metric].index(label.label)
-            places[label.item_id, label.metric].append(index)
-    bad = {
-        item
-        for (item, name), indices in places.items()
-        if median(badness(metrics[name], np.array(indices))) > worst_good(metrics[name])
-    }
+        metric = rubric.find(label.metric)
+        if metric is None or metric.kind != "ordinal" or label.label is None:
+            continue
+        place = int(badness(metric, np.array(metric.index(label.label))))
+        if place >= 0:
+            beyond[label.item_id, metric.id].append(place - worst_good(metric))
+    bad = {item_id for (item_id, _), distances in beyond.items() if median(distances) > 0}
     return [answer for answer in answers if answer.item_id in bad]
 
 
@@ -214,7 +212,7 @@ def draw_gain(rubric: Rubric, rows: Sequence[Row], title: str) -> Any:
                     axes.errorbar(place, row.estimate.value, yerr=interval, color=look["color"])
         axes.axhline(0, color="#767676", linewidth=0.8)
         axes.set_xticks(range(len(attempts)), map(str, attempts))
-        axes.set(xlabel="N", ylabel="Labels gained")
+        axes.set(xlabel="N rewordings to choose from", ylabel="Labels gained")
         axes.set_title(metric.title, loc="left", fontsize=9)
     panels[0].legend()
     figure.suptitle(title, fontsize=10)

@@ -45,6 +45,7 @@ from judgebench.stress_tests.recipes import (
     AlteredAnswer,
     Area,
     Ask,
+    BestOf,
     Edited,
     Recipe,
     Rephrase,
@@ -314,7 +315,7 @@ def make_set(
         made = _by_model(
             drafts(recipe, answers, order.seed), order.by, rubric, file, order, progress
         )
-    elif isinstance(recipe.edit, Ask | Wording) or recipe.alters == "violations":
+    elif isinstance(recipe.edit, Ask | Wording | BestOf) or recipe.alters == "violations":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     else:

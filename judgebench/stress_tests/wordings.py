@@ -97,7 +97,9 @@ def read_wordings(edit: Wording, judged: Rubric, recipe_path: Path) -> Wordings:
     opposites = {
         metric.id: opposite
         for metric in judged.metrics
-        if (opposite := edit.metrics.get(metric.id)) and {*opposite.labels} == {*metric.label_texts}
+        if (opposite := edit.metrics.get(metric.id)) is not None
+        and {*opposite.labels} == {*metric.label_texts}
+        and not metric.several
     }
     if not texts and not opposites:
         message = "words nothing anew: it has no accepted sentence, and no judged metric's labels"

@@ -1,5 +1,6 @@
 """An attacker who picks the best of N rewordings of an answer that people call bad."""
 
+import json
 from itertools import combinations
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stress_case import Attack, stress_run, stressed
 from test_stress_run import MILD, SEVERE, bench_file
+from typer.testing import CliRunner
 
 import judgebench as jb
+from judgebench.cli.app import app
 from judgebench.decisions.conditions import stress_conditions
 from judgebench.decisions.rule import DecisionRule, ReplaceRule
 from judgebench.errors import SetupError
@@ -112,3 +115,19 @@ def test_without_a_bad_answer_there_is_nothing_to_attack(tmp_path: Path) -> None
     path = bench_file(tmp_path, [], ["best-of-16"])
     with pytest.raises(SetupError, match="people call bad"):
         jb.load_bench(path, stress=True)
+
+
+def test_a_model_rewords_only_what_people_call_bad(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelled(tmp_path, SEVERE["scientific_consensus"])
+    bench_file(tmp_path, [], [])
+    monkeypatch.chdir(tmp_path)
+    answer = "A parasite causes malaria. It is mosquitoes that spread it. Go and see a doctor."
+    Path("writer.jsonl").write_text(json.dumps({"text": {"answer": answer}}) + "\n")
+    command = ["stress", "attacks", "make", "rephrase-bad", "--data", "answers.csv"]
+    command += ["--data", "labels.csv", "--by", "scripted:writer.jsonl", "--to", "set.jsonl"]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert "of 32 passed every check" in result.output  # two answers, sixteen times
+    items = [json.loads(line) for line in Path("set.jsonl").read_text().splitlines()]
+    assert {item["parent_id"] for item in items} == {"a0"}

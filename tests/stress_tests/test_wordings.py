@@ -111,3 +111,22 @@ def test_only_what_a_person_accepted_is_used(tmp_path: Path) -> None:
     edit = load_recipe(tmp_path / "own.yaml").edit
     accepted = read_wordings(edit, SAFETY, tmp_path / "own.yaml").sentences
     assert accepted == {sentence: [REWORDED]}
+
+
+def test_a_model_words_a_rubric_of_your_own_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rubric = "name: r\ninstructions: You rate one reply to a customer.\nmetrics:\n"
+    rubric += "  - {id: tone, kind: ordinal, question: Is the reply kind to the customer?, "
+    rubric += "labels: [Kind, Rude]}\n"
+    Path("r.yaml").write_text(rubric)
+    reply = {"answer": "Would you say that the reply is kind to the customer?"}
+    Path("replies.jsonl").write_text(json.dumps({"text": reply}) + "\n")
+    command = ["stress", "attacks", "make", "rephrase-instructions", "--data", "r.yaml"]
+    command += ["--by", "scripted:replies.jsonl", "--to", "own.jsonl"]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in Path("own.jsonl").read_text().splitlines()]
+    assert {line["text"] for line in lines} == {reply["answer"]}
+    assert "Is the reply kind to the customer?" in {line["parent"] for line in lines}
