@@ -383,14 +383,18 @@ def write_review(path: Path) -> Path:
     return page
 
 
+def decisions_path(path: Path) -> Path:
+    """The table that the page of a set file saves, `x.decisions.csv` beside `x.jsonl`."""
+    return path.with_suffix(".decisions.csv")
+
+
 def accepted_ids(path: Path) -> set[str]:
-    """The items of the set file `x.jsonl` that a person accepted, by the `x.decisions.csv` beside
-    it that its page saved.
+    """The items of a set file that a person accepted, by the table of decisions beside it.
 
     Raises SetupError with every problem of that table, such as an item that has changed since.
     """
     items = list(map(_shown_item, read_set(path)))
-    decisions = read_decisions(path.with_suffix(".decisions.csv"), items, _ASKED)
+    decisions = read_decisions(decisions_path(path), items, _ASKED)
     return {item_id for item_id, row in decisions.items() if row["decision"] == "accept"}
 
 
