@@ -83,8 +83,6 @@ _DECLARED: Sequence[Feature] = (
             FileKind("recipe", ("edit",)),
             FileKind("word list", ("facts",)),
             FileKind("synonyms", ("pairs",)),
-            FileKind("sentence rules", ("swaps",)),
-            FileKind("quantities", ("changes",)),
             FileKind("set", ("parent", "text"), suffix=".jsonl"),
         ),
     ),

@@ -183,8 +183,6 @@ def test_the_listing_names_attacks_that_can_be_used() -> None:
     [
         ("bandwagon.yaml", "the recipe bandwagon, version 1, an edit of the kind add"),
         ("words/drugs.yaml", "the word list drugs, version 1"),
-        ("words/quantities.yaml", "the word list quantities, version 1"),
-        ("words/warnings.yaml", "the word list warnings, version 1"),
         ("words/synonyms.yaml", "the word list synonyms, version 1"),
         ("consensus-violations.jsonl", "a set of 40 altered answers that pass every check"),
     ],
