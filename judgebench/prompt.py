@@ -36,22 +36,24 @@ VARIABLES = (
     "reference", "fence",
 )  # fmt: skip
 
-# What ends a turn or begins one in chat templates, told by its shape, and what looks like a tag of
-# ours. A space after the first character keeps it readable, stops a tokenizer from taking it for a
-# control token, and can make no other of them: none holds a space.
+# What ends a turn or begins one in chat templates, and what looks like a tag of ours, told by its
+# shape: a name between signs that ordinary text does not put there, or a word of conversations
+# between brackets. A space after the first character keeps it readable, stops a tokenizer from
+# taking it for a control token, and can make no other of them: none holds a space.
 _CONTROL = re.compile(
-    r"<(?=/?[|｜])|<(?=/?[^\W\d][^\s<>|｜]{1,40}[|｜]>)"  # <|im_end|>, <turn|>
-    r"|\[(?=[|｜]/?\w{2,40}[|｜]\])"  # [|endofturn|]
-    r"|<(?=/?[a-z]+(?:_[a-z\d]+)+>)|<(?=[a-z]{3,}\d+>)"  # <end_of_turn>, <reserved_107>, <unused9>
-    r"|<(?=/?[a-z]+:[a-z_\d]+>)"  # <seed:eos>, <minimax:tool_call>
-    r"|<(?=/?(?:s|[bes]o[a-z]|pad|unk|sep|cls|mask|think|system|assistant|user)>)|<(?=</?SYS>>)"
-    r"|<(?-i:(?=role>\s{0,9}[A-Z]{2}))"  # <role>HUMAN</role>
-    r"|\[(?-i:(?=(?:[BE]O[DST]|PAD|UNK|s?MASK|ARGS|CALL_ID|IMG(?:_[A-Z]+)?|/?MODEL_[A-Z]+)\]))"
-    r"|\[(?=[a-z]+(?:_[a-z]+)+_\d+\])"  # [UNUSED_TOKEN_145]
-    r"|\[(?=/?(?:INST|THINK|gMASK|(?:SYSTEM|AVAILABLE|TOOL)_[A-Z]+|(?:start|end)_header_id)\])"
-    r"|\[(?=e~\[)|\](?=~!?b[\[\]])"  # [e~[, ]~b]
-    r"|<(?=/?[a-z]+-[0-9a-f]{8}>)",
-    re.IGNORECASE,
+    r"""(?ix)
+    <(?=/?[|｜][\w"▁]) | [<\[](?=[|｜]?/?[^\W\d]\w{1,40}[|｜][>\]]) | ◁(?=/?\w+▷)
+    | <(?=/?(?:s|eo[a-z]|[bs]o[ist]|sop|pad|unk|sep|cls|mask|system|user|assistant|human|bot
+        |ai|用户|think(?:ing)?|thought|reasoning|reflection|scratchpad|observation|tool_?calls?|tools
+        |_(?:bot|end|system|user)|(?-i:role|functions?|escape|/parameter)|(?:function|parameter)=[^\s<>]+
+        |(?=[^<>]{1,40}[_:])(?:[a-z]+[_:])*(?:begin(?:ning)?|start|end|turn|im|tools?|token|extra
+          |unused|reserved|special|fim|mask|seed|minimax|function|arg|image)(?:[_:][a-z\d]+)*
+        |unused\d+|fim-[a-z]+|[a-z]+-[0-9a-f]{8}|/?SYS)>)
+    | \[(?-i:(?=/?(?:[BE]O[DST]|PAD|UNK|[gs]?MASK|PREFIX|MIDDLE|SUFFIX|INST|THINK|ARGS|AUDIO
+        |TRANSCRIBE|(?:[A-Z]+_)*(?:TOOLS?|SYSTEM|TOKEN|BEGIN|CALL|IMG|MODEL)(?:_[A-Z\d]+)*
+        |unused\d+|control_\d+|[a-z]+_header_id)\]))
+    | \[(?=e~\[) | \](?=~!?b[\[\]])
+    """
 )
 
 

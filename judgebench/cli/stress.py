@@ -60,7 +60,7 @@ def bench(
 @attacks.command()
 def make(
     recipe: str = argument("RECIPE", "A recipe: a file or a name; see `judgebench list attacks`."),
-    data: list[Path] = option(..., "FILE", "Sound answers. Repeatable."),
+    data: list[Path] = option(..., "FILE", "Answers; or rubrics and prompts. Repeatable."),
     by: str = option("", "BACKEND", "The model that writes: a backend, or a judge's YAML file."),
     to: Path | None = option(
         None, "SET", "Where to write. Default: RECIPE.jsonl in the current folder."
@@ -80,10 +80,19 @@ def make(
     from judgebench.data.load import load_data
     from judgebench.progress import ProgressDisplay
     from judgebench.rubric import load_rubric
+    from judgebench.stress_tests.best_of import bad_answers
     from judgebench.stress_tests.make import SetOrder, make_set
+    from judgebench.stress_tests.recipes import load_recipe
+    from judgebench.stress_tests.wordings import instruction_texts
 
-    whole = load_rubric(rubric)
-    answers = load_data(data, whole, folder=data_folder).answers
+    whole, alters = load_rubric(rubric), load_recipe(recipe).alters
+    if alters == "instructions":
+        answers = instruction_texts(data)
+    else:
+        dataset = load_data(data, whole, folder=data_folder)
+        answers = list(dataset.answers)
+        if alters == "bad":
+            answers = bad_answers(answers, dataset.labels, whole)
     target = to or Path(f"{Path(recipe).stem}.jsonl")
     writer = the_writer(by, target, local_only) if by else None
     order = SetOrder(writer, seed, sample)

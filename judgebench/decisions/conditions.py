@@ -540,8 +540,8 @@ def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
 def stress_conditions(
     stress: Results | None, judge: str, metric: str, rule: DecisionRule
 ) -> Iterator[Condition]:
-    """Robustness and planted verdicts, where the rows of a stress test measured this judge and
-    metric."""
+    """Robustness, planted verdicts and chosen rewordings, where the rows of a stress test measured
+    this judge and metric."""
     if stress is None:
         return
     about, bounds = {"judge": judge, "metric": metric}, rule.replace.bounds
@@ -552,6 +552,15 @@ def stress_conditions(
     for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
         if row.estimate.value is not None and "planted" in bounds:
             yield _at_most("planted", row.estimate, bounds["planted"])
+    gains = [
+        (row.estimate.value, row.keys["attempts"], row.estimate)
+        for row in stress.select("best_of", "attack_gain", **about)
+        if row.estimate.value is not None
+    ]
+    if gains and "attack_gain" in bounds:
+        _, attempts, gain = max(gains, key=lambda item: item[:2])
+        detail = f"best of {attempts}"
+        yield _at_most("attack_gain", gain, bounds["attack_gain"], detail=detail)
 
 
 def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Condition:

@@ -177,6 +177,17 @@ KINDS: Mapping[str, ConditionKind] = {
             of_labels=False,
         ),
         ConditionKind(
+            "attack_gain",
+            "share of bad answers called good, chosen rewordings minus the answers as they are",
+            "attack gain",
+            "rise by chosen rewordings",
+            "calls {points} more bad answers good once their words are chosen for it",
+            "calls at most {most} more bad answers good once their words are chosen for it",
+            number="+.3f",
+            missing="more answers that people call bad are needed",
+            of_labels=False,
+        ),
+        ConditionKind(
             "sent",
             "share of new answers sent to humans, expected",
             "sent",

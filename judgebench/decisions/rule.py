@@ -59,6 +59,7 @@ class ReplaceRule(StrictModel):
     failures: Share = 0.05
     robustness: Share | None = 0.80
     planted: Share | None = 0.10
+    attack_gain: Share | None = 0.10
     groups: Share | None = 0.05
     false_alarms: FalseAlarmsRule | None = None
 
@@ -77,6 +78,7 @@ class ReplaceRule(StrictModel):
             "groups": None if self.groups is None else -self.groups,
             "robustness": self.robustness,
             "planted": self.planted,
+            "attack_gain": self.attack_gain,
         }
         return {key: bound for key, bound in bounds.items() if bound is not None}
 

@@ -149,16 +149,17 @@ class LLMJudge:
         self.signature = signature_of(self._about)
 
     def asked_otherwise(
-        self, name: str, *, rubric: Rubric | None = None, repeat: int = 0, **changes: Any
-    ) -> LLMJudge:
-        """The same judge on the same engine, with another rubric or other keys of its file.
+        self, name: str, *, rubric: Rubric | None = None, prompt: Prompt | None = None,
+        repeat: int = 0, **changes: Any,
+    ) -> LLMJudge:  # fmt: skip
+        """The same judge on the same engine, with another rubric, prompt or keys of its file.
 
         `repeat` marks its verdicts. The engine is released by this judge.
         """
         config = self.config.model_copy(update=changes)
         others = tuple(metric for metric in self.whole.metrics if metric.of != self.kind)
         whole = rubric and rubric.model_copy(update={"metrics": (*others, *rubric.metrics)})
-        about = (config, whole or self.whole, self.prompt, self._backend)
+        about = (config, whole or self.whole, prompt or self.prompt, self._backend)
         return LLMJudge(*about, name=name, repeat=repeat)
 
     def through(self, wrap: Callable[[Backend], Backend]) -> LLMJudge:

@@ -93,7 +93,11 @@ class BenchConfig(StrictModel):
 
 @dataclass(frozen=True)
 class Variant:
-    """The judge `of`, asked as `recipe` says about `answers`; `repeat` counts from 1."""
+    """The judge `of`, asked as `recipe` says about `answers`; `repeat` counts from 1.
+
+    `asks`, of each opposite question by its id: the `metric` of the rubric that it stands for, and
+    the rubric's `labels` by those that were shown.
+    """
 
     judge: LLMJudge
     of: str
@@ -101,6 +105,7 @@ class Variant:
     kind: str
     repeat: int
     answers: tuple[Answer, ...]
+    asks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class LearntEntry(Protocol):

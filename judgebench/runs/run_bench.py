@@ -399,7 +399,8 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     for judge in bench.learnt:
         entries[judge.name] = _entry_of(judge.kind, judge, **judge.more)
     for variant in bench.variants:
-        more = {"of": variant.of, "recipe": variant.recipe, "asked": variant.kind}
+        more: Entries = {"of": variant.of, "recipe": variant.recipe, "asked": variant.kind}
+        more |= {"asks": variant.asks} if variant.asks else {}
         entries[variant.judge.name] = _entry_of(
             "variant", variant.judge, **more, repeat=variant.repeat
         )

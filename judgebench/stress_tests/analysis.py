@@ -33,6 +33,7 @@ from judgebench.stats.paired_tests import (
     permutation_test,
 )
 from judgebench.stats.repeated_measures import self_agreement
+from judgebench.stress_tests.best_of import best_of
 from judgebench.stress_tests.recipes import AlteredAnswer, marked
 from judgebench.stress_tests.result import (
     EVERY,
@@ -404,6 +405,7 @@ def measure(study: Study, run: StressRun) -> StressResult:
         *invariances(pairs),
         *planted_verdicts(pairs),
         *self_consistency(pairs),
+        *best_of(pairs),
         *(row for recipe in run.recipes for row in recipe.rows()),
         Row("misses", "count", Estimate(missed)),
     ]

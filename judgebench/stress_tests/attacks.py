@@ -17,6 +17,7 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel, find_file, shipped_folder, shipped_names
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric, load_rubric
+from judgebench.stress_tests.best_of import bad_answers, compose, distinct_edits
 from judgebench.stress_tests.claims import (
     Quantities,
     SentenceRules,
@@ -34,6 +35,7 @@ from judgebench.stress_tests.recipes import (
     Add,
     AlteredAnswer,
     Ask,
+    BestOf,
     Edit,
     Edited,
     MetricLabels,
@@ -43,6 +45,7 @@ from judgebench.stress_tests.recipes import (
     Reword,
     Rule,
     Swap,
+    Wording,
     WordList,
     Write,
     check_demand,
@@ -53,9 +56,11 @@ from judgebench.stress_tests.recipes import (
 )
 from judgebench.stress_tests.result import RecipeSummary
 from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
+from judgebench.stress_tests.wordings import Wordings, read_wordings
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
+_NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many more calls
 
 
 class AttackEntry(StrictModel):
@@ -97,6 +102,7 @@ class Attack:
     sample: int | None
     recipe: Recipe | None = None
     edit: Edit | None = None  # of a recipe by rule
+    wordings: Wordings | None = None  # of one that asks in other words
     items: tuple[AlteredAnswer, ...] = ()
 
     @property
@@ -114,7 +120,7 @@ def shipped_attacks() -> tuple[str, ...]:
     """The shipped sets and the shipped recipes that need no model, by name."""
     folder = shipped_folder("adversarial")
     recipes = [load_recipe(path) for path in sorted(folder.glob("*.yaml"))]
-    by_rule = [r.name for r in recipes if not isinstance(r.edit, Write | Rephrase)]
+    by_rule = [r.name for r in recipes if not isinstance(r.edit, _NAMED_ONLY)]
     return (*SHIPPED_SETS, *by_rule)
 
 
@@ -172,11 +178,15 @@ def _of_recipe(
     if recipe.must_worsen:
         wanted = check_demand(entry.must_worsen or recipe.must_worsen, rubric, str(path))
         recipe = recipe.model_copy(update={"must_worsen": _judged(wanted, judged, path)})
-    edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+    edit = wordings = None
+    if isinstance(recipe.edit, Wording):
+        wordings = read_wordings(recipe.edit, judged, path)
+    elif not isinstance(recipe.edit, Ask):
+        edit = edit_of(recipe, judged, path.parent)
     summary = RecipeSummary(
         recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias, _kind(recipe)
     )
-    return [Attack(summary, entry.sample, recipe, edit)]
+    return [Attack(summary, entry.sample, recipe, edit, wordings)]
 
 
 def _of_set(
@@ -215,7 +225,7 @@ def _judged(demand: MetricLabels, judged: Rubric, path: Path) -> MetricLabels:
 
 
 def _kind(attack: Recipe | AlteredAnswer) -> Kind:
-    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask):
+    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask | Wording):
         return "asked otherwise"
     if attack.must_worsen:
         return "violations"
@@ -249,6 +259,9 @@ def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> 
             return change_sentence(load_list("courtesies", SentenceRules))
         case Rule(kind=name):
             return change_quantity(load_list("quantities", Quantities), name)
+        case BestOf(of=names):
+            parts = [load_recipe(name, relative_to) for name in names]
+            return compose([edit_of(part, rubric, relative_to) for part in parts])
         case _:
             message = f"needs more than a rule: it is of the kind {recipe.edit.kind}"
             raise SetupError(Problem(message, field="edit", found=recipe.name))
@@ -327,6 +340,14 @@ def make_plan(
     alter = partial(_alter, rubric=rubric, seed=seed, worst=_worst_labels(labels, rubric))
     by_rule = [(a, a.recipe, a.sample or sample) for a in attacks if a.recipe and a.edit]
     made += [alter(a, drawn, limit) for a, recipe, limit in by_rule if recipe.alters == "sound"]
+    of_bad = [(a, limit) for a, recipe, limit in by_rule if recipe.alters == "bad"]
+    bad = bad_answers(drawn, labels, rubric) if of_bad else []
+    if of_bad and not bad:
+        message = (
+            "needs answers that people call bad: the median label of none is in the worse half"
+        )
+        raise SetupError(Problem(message, field="attacks", found=of_bad[0][0].name))
+    made += [alter(a, bad, limit) for a, limit in of_bad]
     violations = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
     made += [
         alter(a, violations, limit) for a, recipe, limit in by_rule if recipe.alters == "violations"
@@ -389,20 +410,26 @@ def _alter(
     assert edit is not None
     demanded_of = ((rubric.find(name), label) for name, label in recipe.must_worsen.items())
     least = {metric.id: metric.index(label) for metric, label in demanded_of if metric}
+    times = recipe.edit.times if isinstance(recipe.edit, BestOf) else 1
     items: list[AlteredAnswer] = []
     nothing: dict[str, str] = {}
+    n_parents = 0
     for parent in pool:
-        if len(items) == limit:
+        if n_parents == limit:
             break
         if any(worst.get((parent.item_id, name), -1) >= index for name, index in least.items()):
             continue
         chance = Random(content_hash([seed, recipe.content_hash, parent.item_id]))
         why_not = not_alterable(parent)
-        edited = Nothing(why_not) if why_not else edit(parent, chance)
-        if isinstance(edited, Nothing):
-            nothing[parent.item_id] = edited.reason
-        else:
-            items.append(altered_answer(recipe, parent, edited, rubric, seed))
+        edits = Nothing(why_not) if why_not else distinct_edits(edit, parent, chance, times)
+        if isinstance(edits, Nothing):
+            nothing[parent.item_id] = edits.reason
+            continue
+        n_parents += 1
+        altered = [altered_answer(recipe, parent, edited, rubric, seed) for edited in edits]
+        if times > 1:
+            altered = [replace(x, item_id=f"{x.item_id}~{n}") for n, x in enumerate(altered, 1)]
+        items += altered
     kept, rejected = checked(items)
     return GeneratedItems(attack, tuple(kept), tuple(rejected), nothing)
 

@@ -43,9 +43,11 @@ from judgebench.stress_tests.recipes import (
     AlteredAnswer,
     Area,
     Ask,
+    BestOf,
     Edited,
     Recipe,
     Rephrase,
+    Wording,
     Write,
     check_demand,
     load_recipe,
@@ -53,6 +55,7 @@ from judgebench.stress_tests.recipes import (
     word_names,
 )
 from judgebench.stress_tests.result import RecipeSummary, StressRun, VariantVerdicts
+from judgebench.stress_tests.wordings import in_rubric_terms, worded_variants
 from judgebench.studies.study import JUDGE_KINDS, JudgeVerdicts, Study
 from judgebench.writer import (
     FENCED,
@@ -125,7 +128,9 @@ def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
 
 def _variants(plan: Plan, judges: Sequence[LLMJudge]) -> Iterator[Variant]:
     return chain.from_iterable(
-        variants(judge, attack.recipe, answers)
+        worded_variants(judge, attack.recipe, attack.wordings, answers)
+        if attack.wordings
+        else variants(judge, attack.recipe, answers)
         for judge in judges
         for attack, answers in plan.asks
         if attack.recipe
@@ -191,6 +196,7 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
             judges.append(verdicts_of(folder, name, about, answers))
         elif about["kind"] == "variant":
             verdicts = verdicts_of(folder, name, about, answers).verdicts
+            verdicts = in_rubric_terms(verdicts, about.get("asks", {}))
             keys = (about["of"], about["recipe"], about["asked"], about["repeat"])
             variants.append(VariantVerdicts(*keys, verdicts))
     recipes = [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]]
@@ -257,7 +263,7 @@ def make_set(
     recipe, progress = load_recipe(name), progress or NoProgress()
     if not answers:
         raise SetupError(Problem("there is no answer to alter", field="data"))
-    if isinstance(recipe.edit, Ask) or recipe.alters != "sound":
+    if isinstance(recipe.edit, Ask | Wording | BestOf) or recipe.alters == "violations":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
     if not isinstance(recipe.edit, Write | Rephrase):

@@ -27,7 +27,7 @@ from judgebench.files import (
     load_model,
 )
 from judgebench.records import Answer, content_hash
-from judgebench.rubric import Rubric, normalise
+from judgebench.rubric import Identifier, Rubric, normalise
 from judgebench.text import Sentence, sentences
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -352,7 +352,16 @@ class Rephrase(_ByModel):
     """A model writes the answer anew, `times` over, without changing what it says."""
 
     kind: Literal["rephrase"]
-    times: int = Field(default=6, ge=1, le=20)
+    times: int = Field(default=6, ge=1, le=64)
+
+
+class BestOf(StrictModel):
+    """Edits by the recipes in `of`, some of them at random, `times` over: an attacker picks the one
+    that the judge likes best."""
+
+    kind: Literal["best-of"]
+    of: tuple[str, ...] = Field(min_length=1)
+    times: int = Field(default=16, ge=1, le=64)
 
 
 class Ask(StrictModel):
@@ -365,8 +374,29 @@ class Ask(StrictModel):
     times: int = Field(default=1, ge=1, le=20)
 
 
+class Opposite(StrictModel):
+    """The opposite of a metric's question; `labels` maps the rubric's to those that then mean the
+    same."""
+
+    id: Identifier
+    title: Text
+    question: Text
+    labels: Mapping[str, Text]
+
+
+class Wording(StrictModel):
+    """The judge is asked the same in other words: sentences of prompt and rubric as in `sets`,
+    `times` over, and the opposite of `metrics`."""
+
+    kind: Literal["wording"]
+    sets: tuple[str, ...] = ()
+    metrics: Mapping[str, Opposite] = Field(default_factory=dict)
+    times: int = Field(default=1, ge=1, le=20)
+
+
 EditSpec = Annotated[
-    Add | Swap | Rule | Reword | Write | Rephrase | Ask, Field(discriminator="kind")
+    Add | Swap | Rule | Reword | Write | Rephrase | BestOf | Ask | Wording,
+    Field(discriminator="kind"),
 ]
 
 
@@ -375,9 +405,9 @@ class Recipe(StrictModel):
     `must_not_change: true`.
 
     `bias` is the name of the bias in Ye et al., "Justice or Prejudice?" (CALM), where the probe is
-    the same. `on` says what is altered: sound answers, or the violations that other attacks of
-    the same run made. `demand`: the labels that a planted text asks for. `area` is the error area
-    of what becomes false.
+    the same. `alters` says what: sound answers, the violations that other attacks of the same run
+    made, answers that people call bad, or sentences of prompts and rubrics. `demand`: the labels
+    that a planted text asks for. `area` is the error area of what becomes false.
     """
 
     name: RecipeName
@@ -386,7 +416,7 @@ class Recipe(StrictModel):
     bias: str = ""
     must_worsen: MetricLabels = Field(default_factory=dict)
     must_not_change: bool = False
-    alters: Literal["sound", "violations"] = "sound"
+    alters: Literal["sound", "violations", "bad", "instructions"] = "sound"
     demand: Literal["least_severe", "most_severe"] | None = None
     area: Area | None = None
     edit: EditSpec
@@ -403,7 +433,7 @@ class Recipe(StrictModel):
             and PLACEHOLDER.search(str(self.edit.texts))
         ):
             raise ValueError("a text has a placeholder, and the recipe demands no label")
-        if isinstance(self.edit, Ask | Rephrase) and self.must_worsen:
+        if isinstance(self.edit, Ask | Wording | Rephrase) and self.must_worsen:
             raise ValueError(f"an edit of the kind {self.edit.kind} must not change the verdict")
         return self
 

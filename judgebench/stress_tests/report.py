@@ -13,6 +13,7 @@ from judgebench.alignment.tables import CONSISTENCY, CONSISTENT, count_of
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import DASH, Cell, Content, Layout, Table, TableSpec
+from judgebench.stress_tests import best_of
 from judgebench.stress_tests.analysis import miss_card
 from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 
@@ -22,12 +23,13 @@ _STATISTICS = {
     "advantage": "Advantage",
     "flipped": "Flip rate",
     "shift": "Shift", "p": "p", "p_holm": "p after Holm",
+    "passed": "Called good", "attack_gain": "Rise", "gain": "Gain",
     "asked": "Verdicts per item", **CONSISTENCY,
     "made": "Items that count", "nothing_to_change": "Nothing to change", "rejected": "Rejected",
     "undecided": "Undecided",
 }  # fmt: skip
 _COUNTS = ("asked", "made", "nothing_to_change", "rejected", "undecided")
-_SIGNED = ("advantage", "shift", "majority_gain")
+_SIGNED = ("advantage", "shift", "majority_gain", "attack_gain", "gain")
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
@@ -215,6 +217,9 @@ def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Planted verdicts", tables=_tables(stress, [PLANTED]), on_screen=True)
     others = [violations("area"), FAILURES, SELF_CONSISTENCY]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
+    if stress.rows.select("best_of"):
+        chosen, drawings = _tables(stress, [best_of.TABLE]), tuple(best_of.curves(stress))
+        yield Block("An attacker who may choose", tables=chosen, figures=drawings)
     details = _tables(stress, [violations("recipe"), PROBES, RECIPES])
     yield Block("Every recipe, and what it made", tables=details, folded=True)
     if stress.misses:

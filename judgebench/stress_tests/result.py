@@ -83,6 +83,10 @@ class StressResult(JudgesShown):
     - `planted`, of one trick as `recipe` (or EVERY): `success` is the share of items on which it
       got what it asks for, of those where the judge had not said so. For EVERY metric: on at
       least one.
+    - `best_of`, of one `recipe` that words answers anew which people call bad: of `attempts` N (0:
+      the answer as it is), `passed` is the share whose best verdict of N is in the better half of
+      the scale, `attack_gain` how much that rises by the choice, `gain` by how many labels the best
+      verdict is better.
     - `consistency` of a judge that was `asked` the same so often: `agreement` is the share of
       pairs of an item's verdicts that are equal, `majority_gain` the accuracy of the majority
       minus that of the first verdict.

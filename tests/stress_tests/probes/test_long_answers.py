@@ -14,10 +14,12 @@ from judgebench.stress_tests.attacks import altered_answer, checked, edit_of
 from judgebench.stress_tests.recipes import (
     AlteredAnswer,
     Ask,
+    BestOf,
     Edit,
     Edited,
     Recipe,
     Rephrase,
+    Wording,
     Write,
     load_recipe,
     marked,
@@ -25,11 +27,12 @@ from judgebench.stress_tests.recipes import (
 
 LENGTH = 8000
 MOST = 1.0  # seconds of the processor; what was quadratic needed several, what was cubic minutes
+NOT_BY_A_RULE = (Write, Rephrase, BestOf, Ask, Wording)
 RUBRIC = load_rubric("medical-safety")
 RULES = [
     (recipe, edit_of(recipe, RUBRIC, path.parent))
     for path in sorted(shipped_folder("adversarial").glob("*.yaml"))
-    if not isinstance((recipe := load_recipe(path)).edit, Write | Rephrase | Ask)
+    if not isinstance((recipe := load_recipe(path)).edit, NOT_BY_A_RULE)
     and not recipe.name.startswith(("planted", "tone", "authority"))
 ]
 PIECES = (

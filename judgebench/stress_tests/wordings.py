@@ -1,0 +1,170 @@
+"""The same question in other words: prompt and rubric reworded sentence by sentence, or the
+opposite asked, with labels carried back to those of the rubric.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import find_file, read_text, shipped_names
+from judgebench.judges.llm import LLMJudge
+from judgebench.prompt import parse_prompt
+from judgebench.records import Answer, Verdict
+from judgebench.rubric import Label, Metric, Rubric, load_rubric
+from judgebench.runs.bench import Variant
+from judgebench.stress_tests.item_sets import (
+    accepted_ids,
+    check_same_meaning,
+    decisions_path,
+    read_set,
+)
+from judgebench.stress_tests.recipes import Opposite, Recipe, Wording, word_names
+from judgebench.text import sentences
+
+_SYNTAX = re.compile(r"\A---.*?\n---\n|\{%.*?%\}|\{\{.*?\}\}|\n", re.DOTALL)
+FEWEST_WORDS = 4  # of a sentence that is worth other words
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """The other wordings of each sentence, and the metrics of which the opposite is asked."""
+
+    sentences: Mapping[str, Sequence[str]]
+    opposites: Mapping[str, Opposite]
+
+    def reword(self, text: str, number: int) -> str:
+        """The text with every known sentence in its wording of that number, in turn."""
+        longest_first = sorted(self.sentences, key=len, reverse=True)
+        if not longest_first:
+            return text
+        known = re.compile("|".join(map(re.escape, longest_first)))
+
+        def other(match: re.Match[str]) -> str:
+            texts = self.sentences[match.group()]
+            return texts[number % len(texts)]
+
+        return known.sub(other, text)
+
+    def rubric(self, rubric: Rubric, number: int) -> Rubric:
+        """The rubric in other words, with the opposite of those metrics that have one."""
+        metrics = tuple(self._metric(metric, number) for metric in rubric.metrics)
+        instructions = self.reword(rubric.instructions, number)
+        return rubric.model_copy(update={"metrics": metrics, "instructions": instructions})
+
+    def _metric(self, metric: Metric, number: int) -> Metric:
+        if (opposite := self.opposites.get(metric.id)) is not None:
+            labels = tuple(
+                Label(text=opposite.labels[label.text], severity=label.severity,
+                      description=label.description)
+                for label in metric.labels
+            )  # fmt: skip
+            order = tuple(opposite.labels[text] for text in metric.prompt_order)
+            kept = metric.model_dump(exclude={"labels", "prompt_order", "id", "title", "question"})
+            return Metric(
+                **kept, labels=labels, prompt_order=order,
+                id=opposite.id, title=opposite.title, question=opposite.question,
+            )  # fmt: skip
+        labels = tuple(
+            label.model_copy(update={"description": self.reword(label.description, number)})
+            for label in metric.labels
+        )
+        question = self.reword(metric.question, number)
+        return metric.model_copy(update={"question": question, "labels": labels})
+
+
+def read_wordings(edit: Wording, judged: Rubric, recipe_path: Path) -> Wordings:
+    """What a recipe of the kind `wording` names, as far as it is about the metrics that are judged.
+
+    Of a set beside which a person's decisions lie, only what was accepted is used. Raises
+    SetupError where a set cannot be read, and where nothing is left of the recipe.
+    """
+    texts: dict[str, list[str]] = defaultdict(list)
+    for name in edit.sets:
+        path = find_file("adversarial", name, ".jsonl", recipe_path.parent)
+        items = check_same_meaning(read_set(path), word_names())
+        if decisions_path(path).is_file():
+            accepted = accepted_ids(path)
+            items = [item for item in items if item.item_id in accepted]
+        for item in items:
+            if not item.failed_checks:
+                texts[item.parent.text].append(item.text)
+    opposites = {
+        metric.id: opposite
+        for metric in judged.metrics
+        if (opposite := edit.metrics.get(metric.id)) is not None
+        and {*opposite.labels} == {*metric.label_texts}
+        and not metric.several
+    }
+    if not texts and not opposites:
+        message = "words nothing anew: it has no accepted sentence, and no judged metric's labels"
+        allowed = "; ".join(f"{m.id}: {', '.join(m.label_texts)}" for m in judged.metrics)
+        raise SetupError(Problem(message, str(recipe_path), field="edit", allowed=allowed))
+    return Wordings(texts, opposites)
+
+
+def worded_variants(
+    judge: LLMJudge, recipe: Recipe, wordings: Wordings, answers: tuple[Answer, ...]
+) -> Iterator[Variant]:
+    """The judge asked in other words, as often as the recipe says.
+
+    Raises SetupError where nothing of its prompt and rubric changes.
+    """
+    assert isinstance(recipe.edit, Wording)
+    asks = {
+        opposite.id: {
+            "metric": name,
+            "labels": {shown: text for text, shown in opposite.labels.items()},
+        }
+        for name, opposite in wordings.opposites.items()
+    }
+    for number in range(recipe.edit.times):
+        rubric = wordings.rubric(judge.rubric, number)
+        text = wordings.reword(judge.prompt.text, number)
+        if (rubric, text) == (judge.rubric, judge.prompt.text):
+            message = "has no wording of any sentence of this judge's prompt and rubric"
+            raise SetupError(Problem(message, recipe.name, field=judge.name))
+        name = f"{judge.name}~{recipe.name}~{number + 1}"
+        prompt = parse_prompt(text, Path(f"{judge.prompt.name}.jinja"))
+        other = judge.asked_otherwise(name, rubric=rubric, prompt=prompt)
+        yield Variant(other, judge.name, recipe.name, "wording", number + 1, answers, asks)
+
+
+def in_rubric_terms(
+    verdicts: Mapping[str, Verdict], asks: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Verdict]:
+    """The verdicts with labels that answer an opposite question as labels of the rubric."""
+    if not asks:
+        return verdicts
+
+    def carried(verdict: Verdict) -> dict[str, str]:
+        labels = {name: label for name, label in verdict.labels.items() if name not in asks}
+        for name, opposite in asks.items():
+            if (label := verdict.labels.get(name)) is not None:
+                labels[opposite["metric"]] = opposite["labels"].get(label, label)
+        return labels
+
+    return {key: replace(verdict, labels=carried(verdict)) for key, verdict in verdicts.items()}
+
+
+def instruction_texts(names: Iterable[Path]) -> list[Answer]:
+    """The sentences of prompts and rubrics, by path or shipped name, for a model to word anew."""
+    texts: dict[str, str] = {}
+    for name in map(str, names):
+        if name.endswith(".jinja") or name in shipped_names("prompts", ".jinja"):
+            path = find_file("prompts", name, ".jinja")
+            parts = _SYNTAX.split(read_text(path))
+        else:
+            rubric = load_rubric(name)
+            labels = [label for metric in rubric.metrics for label in metric.labels]
+            questions = [metric.question for metric in rubric.metrics]
+            parts = [rubric.instructions, *questions, *(label.description for label in labels)]
+        for sentence in (s.text for part in parts for s in sentences(part)):
+            if len(sentence.split()) >= FEWEST_WORDS:
+                texts.setdefault(sentence, f"{Path(name).stem}-{len(texts) + 1}")
+    return [Answer(item_id, text) for text, item_id in texts.items()]
