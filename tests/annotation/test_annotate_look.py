@@ -148,7 +148,13 @@ def test_a_study_without_looks_has_no_interim_analysis(
     assert "No interim analysis was planned" in said
 
 
-HOW = ("annotator", "study", "labelled_at", "position", "order_shown")  # of a label, not a verdict
+HOW = (
+    "annotator",
+    "study",
+    "labelled_at",
+    "queue_position",
+    "order_shown",
+)  # of a label, not a verdict
 
 
 @pytest.mark.parametrize("task", ["labels", "preference", "criteria"])
