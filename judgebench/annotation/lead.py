@@ -9,12 +9,12 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement, annotator_labels
-from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State
+from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State, Wanted
 from judgebench.annotation.store import Given, Round, Store, by_screen, now, snapshot
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
 from judgebench.results.blocks import Block, ReportSection
@@ -25,9 +25,6 @@ from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import Study, study_of
 from judgebench.text import counted
-
-if TYPE_CHECKING:
-    from judgebench.annotation.server import Wanted
 
 MOST_LISTED = 500  # disagreements, and remarks
 _ROUNDS: tuple[Round, ...] = ("main", "calibration")  # gold items are in no figure but their own
