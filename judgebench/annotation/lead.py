@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 
 from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
-from judgebench.alignment.raters import agreement, annotator_labels
+from judgebench.alignment.raters import agreement
 from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State, Wanted
 from judgebench.annotation.store import Given, Round, Store, by_screen, now, snapshot
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
@@ -196,10 +196,10 @@ class Collected(Shown):
         if study is None:
             return
         for metric in study.rubric.metrics:
-            people = defaultdict[str, list[int]](list)
-            for row in annotator_labels(study, metric):
-                people[row["who"]].append(int(row.estimate.value or 0))
-            odd = [*unusual_label_use_notes(study.humans[metric.id])]
+            humans = study.humans[metric.id]
+            counts = humans.ratings.named(len(metric.labels)).sum(axis=0).tolist()
+            people = dict(zip(humans.ratings.annotators, counts, strict=True))
+            odd = [*unusual_label_use_notes(humans)]
             about = {"metric": metric.id, "labels": metric.label_texts}
             yield {**about, "people": people, "odd": odd}
 
