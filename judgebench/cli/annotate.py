@@ -108,17 +108,6 @@ def serve(
 
 
 @app.command()
-def reassign(study: StudyFolder, name: Annotator) -> None:
-    """Give the items that somebody who leaves has not begun to the others, unless revoked.
-
-    Example: judgebench annotate reassign runs/labels ann
-    """
-    from judgebench.annotation.init import reassign as give_to_others
-
-    typer.echo(give_to_others(study, name))
-
-
-@app.command()
 def status(study: StudyFolder, as_json: AsJson = False) -> None:
     """Show how far everybody is, how well people agree, and who differs from the rest.
 
@@ -147,20 +136,23 @@ def look(
     import pandas as pd
 
     import judgebench as jb
-    from judgebench.annotation.lead import due_look, keep_look, labels_on
+    from judgebench.annotation.looks import due_look, keep_look
     from judgebench.annotation.store import open_store
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
-        with store.reading():
-            due = due_look(store)
-            if not verdicts:
-                raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
-            labels = pd.DataFrame(labels_on(store, due.screens))
+        due = due_look(store)
+        if not verdicts:
+            raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
         rubric = Rubric.model_validate(store.meta["rubric"])
-        labelled = jb.study(labels, verdicts, answers, rubric=rubric)
+        labelled = jb.study(pd.DataFrame(due.rows), verdicts, answers, rubric=rubric)
         decided = jb.decide(labelled, rule=rule, looks=due.shares)
-        typer.echo("\n".join(keep_look(store, due, decided)))
+        keep_look(store, due)
+    typer.echo(
+        f"Interim analysis {len(due.shares)}, at {counted(due.n_items, 'item')}, with intervals of "
+        f"{100 * decided.rule.level:.4g} %"
+    )
+    show({"decide": decided}, labelled.name, Output())
 
 
 @app.command()
@@ -173,19 +165,6 @@ def link(study: StudyFolder, name: Person) -> None:
 
     with open_store(study) as store:
         typer.echo(link_of(store, name))
-
-
-@app.command()
-def revoke(study: StudyFolder, name: Person) -> None:
-    """End all sessions and links of somebody, who gets no items before a new link. Labels stay.
-
-    Example: judgebench annotate revoke runs/labels ann
-    """
-    from judgebench.annotation.store import known_person, open_store
-
-    with open_store(study) as store:
-        ended = store.revoke(known_person(store, name))
-    typer.echo(f"{name}: {counted(ended, 'session or link', 'sessions and links')} ended")
 
 
 @app.command()
@@ -205,23 +184,6 @@ def export(
 
 
 @app.command()
-def backup(
-    study: StudyFolder,
-    file: Path = argument("FILE", "The file to write, a new one."),
-) -> None:
-    """Copy the labels into one file, also while the study is served. No file is overwritten.
-
-    The key of the study is not in it. To go on with a copy, put it in the place of
-    served/study.sqlite while no server runs, and remove the files -wal and -shm beside it.
-
-    Example: judgebench annotate backup runs/labels monday.sqlite
-    """
-    from judgebench.annotation.export import backup as copied
-
-    typer.echo(copied(study, file))
-
-
-@app.command()
 def sheet(
     study: StudyFolder,
     name: Annotator,
@@ -233,7 +195,7 @@ def sheet(
 
     Example: judgebench annotate sheet runs/labels ann --to ann.html
     """
-    from judgebench.annotation.export import sheet as made_sheet
+    from judgebench.annotation.sheet import sheet as made_sheet
     from judgebench.annotation.store import open_store
     from judgebench.files import disk_errors, write_atomically
 
@@ -250,7 +212,7 @@ def import_(
 
     Example: judgebench annotate import runs/labels ann.events.json
     """
-    from judgebench.annotation.export import import_events
+    from judgebench.annotation.sheet import import_events
 
     said, refused = import_events(study, file)
     typer.echo(said)

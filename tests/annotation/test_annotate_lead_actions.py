@@ -1,23 +1,22 @@
 """The study lead's items, links, files and agreement over time: on the server and in a browser."""
 
-import csv
-import io
-import json
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from annotate_case import Person, Running, plain, served, small_study, two_parts
+from annotate_case import Person, Running, plain, served, small_study
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 
 from judgebench.annotation import server
 from judgebench.annotation.server import Limit
+from judgebench.annotation.store import open_store
 
 HOSTILE = "=</script><img src=x onerror=\"document.body.dataset.ran='yes'\">"
 LEADS = [
-    ("POST", "/api/lead/items"), ("GET", "/api/lead/labels.csv"), ("GET", "/api/lead/labels.jsonl"),
-    ("POST", "/api/lead/person/link"), ("POST", "/api/lead/person/revoke"),
+    ("POST", "/api/lead/items"), ("GET", "/api/lead/backup"), ("POST", "/api/lead/person"),
+    ("POST", "/api/lead/note"),
 ]  # fmt: skip
 
 
@@ -30,7 +29,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def site(tmp_path: Path) -> Iterator[Running]:
     """Of 24 items, Zoe and ann have labelled the first 22 and differ on s3; s1 is calibration."""
     screens = [plain(f"s{i}", f"Rest {i}.") for i in range(1, 24)]
-    screens = [one.model_copy(update={"group": one.id}) for one in [*screens, two_parts("s24")]]
+    screens = [one.model_copy(update={"group": one.id}) for one in [*screens, plain("s24")]]
     names = [one.id for one in screens]
     orders = {"Zoe": names, "ann": names, "ben": names[:2]}
     with served(small_study(tmp_path, screens, orders)) as running:
@@ -61,15 +60,10 @@ def test_items_are_found_by_all_that_is_asked(site: Running) -> None:
     lead = site.enters("lead")
     assert len(found(lead)) == 24
     assert found(lead, most=2) == ["s1", "s2"]
-    assert found(lead, differ=True) == found(lead, differ=True, metric="harm") == ["s3"]
-    assert found(lead, differ=True, metric="tone") == []
+    assert found(lead, differ=True) == ["s3"]
     assert found(lead, state="begun") == found(lead, state="begun", annotator="ann") == ["s23"]
     assert found(lead, annotator="ben") == ["s1", "s2"]
     assert found(lead, annotator="ben", state="done") == []
-    assert found(lead, label="no") == ["s3", "s23"]
-    assert found(lead, label="no", annotator="ann", state="done") == ["s3"]
-    assert found(lead, label="no", metric="tone") == []
-    assert len(found(lead, label="", metric="tone")) == 22
     assert found(lead, text="rEST 7.") == ["s7"]
     assert found(lead, annotator="nobody") == []
     for wrong in ({"state": "lost"}, {"most": 0}, {"most": 10**6}, {"system": "x"}):
@@ -87,8 +81,9 @@ def test_items_are_found_by_all_that_is_asked(site: Running) -> None:
 
 @pytest.mark.parametrize(("method", "path"), LEADS)
 def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, path: str) -> None:
-    ann, lead, body = site.enters("ann"), site.enters("lead"), {"name": "ben"}
-    body = {} if path.endswith("items") else body
+    ann, lead, body = site.enters("ann"), site.enters("lead"), {"act": "link", "name": "ben"}
+    note = {"annotator": "ben", "screen": "s1", "text": "See page 2."}
+    body = {"items": {}, "note": note}.get(path.rpartition("/")[2], body)
     assert site.stranger.asks(method, path, body).status == 401
     assert ann.asks(method, path, body).status == 403
     for foreign in ({"Origin": "https://evil.example"}, {"X-Judgebench": None}):
@@ -102,38 +97,24 @@ def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, pa
 
 def test_a_link_is_made_used_once_and_its_access_ends(site: Running) -> None:
     lead, ben = site.enters("lead"), site.stranger
-    made = lead.asks("POST", "/api/lead/person/link", {"name": "ben"}).value
+    made = lead.asks("POST", "/api/lead/person", {"act": "link", "name": "ben"}).value
     assert made["access"] == {"Zoe": "is in", "ann": "is in", "ben": "has a link", "lead": "is in"}
     for status in (200, 401):
         assert ben.asks("POST", "/api/enter", {"token": made["token"]}).status == status
     assert lead.gets("/api/lead")["access"]["ben"] == "is in"
-    left = lead.asks("POST", "/api/lead/person/revoke", {"name": "ben"}).value
+    left = lead.asks("POST", "/api/lead/person", {"act": "revoke", "name": "ben"}).value
     assert left["access"]["ben"] == "needs a link"
     assert ben.asks("GET", "/api/work").status == 401
     for name in ("lead", "adjudicated", "eve", ""):
         for act in ("link", "revoke"):
-            assert lead.asks("POST", f"/api/lead/person/{act}", {"name": name}).status == 404
+            assert lead.asks("POST", "/api/lead/person", {"act": act, "name": name}).status == 404
     assert lead.gets("/api/lead")["study"] == "small"  # the lead is still in
     site.server._entering = Limit(1, 0.001)
-    said = [lead.asks("POST", "/api/lead/person/link", {"name": "ben"}).status for _ in range(2)]
+    said = [
+        lead.asks("POST", "/api/lead/person", {"act": "link", "name": "ben"}).status
+        for _ in range(2)
+    ]
     assert said == [200, 429]
-
-
-def test_files_hold_the_labels_that_count_and_run_nothing(site: Running) -> None:
-    lead = site.enters("lead")
-    event = lead.asks("POST", "/api/lead/items", {"text": "Rest 3."}).value["items"][0]
-    assert event["screen"] == "s3"
-    text = lead.asks("GET", "/api/lead/labels.csv").value
-    rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
-    assert len(rows) == 2 * 22 * 2 + 2
-    of = [(r["annotator"], r["label"]) for r in rows if (r["screen"], r["field"]) == ("s3", "harm")]
-    assert sorted(of) == [("Zoe", "yes"), ("ann", "no")]
-    assert {r["round"] for r in rows if r["screen"] == "s1"} == {"calibration"}
-    assert all(r["remark"].startswith("'=") for r in rows if r["screen"] == "s5")
-    lines = lead.asks("GET", "/api/lead/labels.jsonl").value.splitlines()
-    assert len(lines) == len(rows)
-    assert {json.loads(line)["remark"] for line in lines} == {"", HOSTILE}
-    assert lead.asks("GET", "/api/lead/labels.sqlite").status == 404
 
 
 # --- in a browser -----------------------------------------------------------------------------
@@ -199,9 +180,44 @@ def test_the_lead_makes_a_link_with_which_somebody_comes_in_and_revokes_it(
         await tab.sees(f"{of_ben}.children[1].textContent", "needs a link")
         assert not tab.complaints()
         await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-        await tab.value("document.getElementById('as-jsonl').click()")
+        await tab.value("document.getElementById('backup').click()")
         await tab.value("new Promise(done => setTimeout(done, 1000))")
-        assert (tmp_path / "labels.jsonl").read_text("utf-8").count("\n") == 90
+        with open_store(tmp_path / "study.sqlite") as store:
+            assert store.annotators == ("Zoe", "ann", "ben")
+
+    browser.run(visit)
+
+
+@needs_browser
+def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
+    browser: Browser, site: Running
+) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        said = "[...document.querySelectorAll('#said .said')]"
+        answer = f"{said}.find(e => e.innerText.includes('s5, ann'))"
+        await tab.value(f"{answer}.querySelector('input').value = 'See page 2.'")
+        await tab.value(f"{answer}.querySelectorAll('button')[0].click()")
+        await tab.sees(f"{answer}.querySelector('.answer p')?.textContent", "Sent.")
+        assert [note.text for note in site.server.reading.notes] == ["See page 2."]
+        await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
+        await tab.sees(f"{answer}.querySelectorAll('.answer p').length", 2)
+        assert site.server.reading.labels("ann", "s5") == {}
+        await tab.value("document.getElementById('add-name').value = 'dot'")
+        await tab.value("document.querySelector('#add button').click()")
+        await tab.sees("document.getElementById('link').hidden", False)
+        assert "item" in await tab.value("document.getElementById('facts').textContent")
+        assert site.server.reading.present == ["Zoe", "ann", "ben", "dot"]
+        leaves = "document.querySelectorAll('#accesses tbody tr')[2].querySelectorAll('button')[2]"
+        await tab.value(f"{leaves}.click()")
+        assert "ben" in site.server.reading.present  # one click hands nothing over
+        await tab.value(f"{leaves}.click()")
+        for _ in range(50):
+            if "ben" not in site.server.reading.present:
+                break
+            await asyncio.sleep(0.1)
+        assert site.server.reading.present == ["Zoe", "ann", "dot"]
+        assert not tab.complaints()
 
     browser.run(visit)
 

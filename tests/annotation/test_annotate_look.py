@@ -11,12 +11,12 @@ from annotate_case import give_labels
 from built_case import study_file
 
 import judgebench as jb
-from judgebench.annotation.assignment import Key, Target
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
-from judgebench.annotation.lead import Collected, due_look, labels_on
+from judgebench.annotation.looks import due_look
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.store import KEY, SERVED, Store, open_store
+from judgebench.annotation.tasks import Key, Target
 from judgebench.errors import SetupError
 from judgebench.stats.intervals import look_levels
 
@@ -31,16 +31,16 @@ def study(tmp_path: Path) -> Path:
     """Ann and ben label 24 items after one of calibration; the judge says what they say."""
     folder = tmp_path / "studies" / "labels"
     options = tuple(Option(value=one, text=one) for one in TRUTH)
-    field = ScreenField(metric="harm", title="harm", question="?", options=options, ordinal=True)
+    field = ScreenField(metric="harm", title="harm", question="?", options=options)
     screens = [
         Screen(id=f"s{i}", group=f"g{i}", sections=(Section(heading="A", text=f"text {i}"),),
                fields=(field,)) for i in range(SCREENS + 1)
     ]  # fmt: skip
-    meta = {"name": "labels", "task": "labels", "looks": [8, 16], "study": "x",
+    meta = {"name": "labels", "task": "labels", "looks": [8, 16], "study": "x", "seed": 0,
             "per_item": 2, "calibration": 1, "background": "",
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     with closing(Store.create(folder / SERVED, meta)) as store:
-        store.put(screens, {f"s{SCREENS}": 1})
+        store.put(screens, {f"s{SCREENS}": "calibration"})
         store.assign({who: [one.id for one in screens] for who in ("ann", "ben")})
     named = {
         f"s{i}": {"harm": Target(columns={"item_id": f"item-{i}"}, metric="harm")}
@@ -66,6 +66,11 @@ def label(store: Store, screens: Sequence[int], *people: str, skip: bool = False
             give_labels(store, who, f"s{i}", {"": "skip"} if skip else {"harm": TRUTH[i % 3]})
 
 
+def looks(store: Store) -> list[list[float]]:
+    """The items and the share of each that was made."""
+    return list(store.meta.get("looks_made", []))
+
+
 def look(call: Call, study: Path) -> tuple[int, str, str]:
     return call("annotate", "look", study, "--verdicts", study.parents[1] / "m.csv")
 
@@ -78,8 +83,8 @@ def test_a_look_that_is_not_due_says_when_the_next_one_is(
     label(store, [SCREENS])
     code, _, said = look(call, study)
     assert code == 2
-    assert "No interim analysis is due: 7 of 24 items are complete; the first one is at 8" in said
-    assert not store.looks
+    assert "No interim analysis is due: 7 of 24 items are complete; the next one is at 8" in said
+    assert not looks(store)
 
 
 def test_each_declared_look_happens_once_at_its_level(
@@ -89,21 +94,17 @@ def test_each_declared_look_happens_once_at_its_level(
     label(store, [20], "ann")
     code, said, _ = look(call, study)
     assert code == 0
-    (kept,) = store.looks
-    assert (kept["items"], kept["share"]) == (9, 9 / 24)
-    assert kept["level"] == pytest.approx(look_levels([9 / 24])[0])
-    assert said.splitlines() == kept["said"]
-    assert kept["said"][0].startswith("Interim analysis 1, at 9 of 24 items")
-    assert "m: CAN'T TELL for harm." in said
+    assert looks(store) == [[9, 9 / 24]]
+    assert f"{100 * look_levels([9 / 24])[0]:.4g} %" in said
+    assert said.startswith("Interim analysis 1, at 9 items")
     told = look(call, study)[2]
     assert "due: 9 of 24 items are complete; the next one is at 16" in told
     label(store, range(9, SCREENS))
     assert look(call, study)[0] == 0
-    assert store.looks[1]["level"] == pytest.approx(look_levels([9 / 24, 1])[1])
     code, _, told = look(call, study)
     assert code == 2
-    assert "due: 24 of 24 items are complete; the last one was made at 24" in told
-    assert len(store.looks) == 2
+    assert "due: 24 of 24 items are complete; the last one was made" in told
+    assert len(looks(store)) == 2
 
 
 def test_verdicts_under_other_names_are_read_as_decide_reads_them(
@@ -113,7 +114,7 @@ def test_verdicts_under_other_names_are_read_as_decide_reads_them(
     m = study.parents[1] / "m.csv"
     m.write_text("\n".join(["Nr,Harm", *(f"item-{i},{TRUTH[i % 3]}" for i in range(SCREENS))]))
     code, said, _ = look(call, study)
-    assert (code, "m: CAN'T TELL for harm." in said) == (0, True)
+    assert (code, "Interim analysis 1" in said) == (0, True)
     code, decided, _ = call("decide", study, m)
     assert (code, "verdict harm by m" in decided) == (0, True)
 
@@ -122,48 +123,38 @@ def test_only_complete_items_are_looked_at(store: Store) -> None:
     label(store, range(8))
     label(store, range(8, 20), "ann")
     due = due_look(store)
-    assert (len(due.screens), due.of) == (8, 24)
-    rows = labels_on(store, due.screens)
-    assert sorted({row["item_id"] for row in rows}) == [f"item-{i}" for i in range(8)]
-    assert len(rows) == 16
+    assert (due.n_items, due.shares) == (8, [8 / 24])
+    assert sorted({row["item_id"] for row in due.rows}) == [f"item-{i}" for i in range(8)]
+    assert len(due.rows) == 16
 
 
 def test_the_end_of_the_labels_allows_the_last_look(store: Store) -> None:
     store.set(looks=[24])
     label(store, range(22))
     label(store, [22], "ann")
-    with pytest.raises(SetupError, match="22 of 24 items are complete; the only one is at 24"):
+    with pytest.raises(SetupError, match="22 of 24 items are complete; the next one is at 24"):
         due_look(store)
     label(store, [22], "ben")
     label(store, [23], skip=True)  # nobody can label it: this is the end
     assert due_look(store).shares == [23 / 24]
-    assert Collected(store).figures["looks"]["next"].startswith("An interim analysis is due: 23")
 
 
 def test_a_study_without_looks_has_no_interim_analysis(
     study: Path, store: Store, call: Call
 ) -> None:
     store.set(looks=[])
-    label(store, range(SCREENS - 1))
-    assert Collected(store).figures["looks"]["next"] == ""
-    label(store, [SCREENS - 1], "ann")
-    label(store, [SCREENS - 1], "ben", skip=True)
-    decide = f"judgebench decide {study} VERDICTS"
-    assert Collected(store).figures["looks"]["next"] == f"All labels are in. Next: {decide}"
     code, out, said = look(call, study)
-    assert (code, out, store.looks) == (2, "", [])
+    assert (code, out, looks(store)) == (2, "", [])
     assert "No interim analysis was planned" in said
 
 
-def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
-    study: Path, store: Store, call: Call
-) -> None:
-    label(store, range(12))
-    assert look(call, study)[0] == 0
-    seen = Collected(store).figures["looks"]
-    assert seen["declared"] == [8, 16]
-    assert "settle" in seen["made"][0]["said"][-1]
-    assert "item-" not in json.dumps(Collected(store).figures)
+HOW = (
+    "annotator",
+    "study",
+    "labelled_at",
+    "queue_position",
+    "order_shown",
+)  # of a label, not a verdict
 
 
 @pytest.mark.parametrize("task", ["labels", "preference", "criteria"])
@@ -175,36 +166,26 @@ def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
         for who, own in store.orders.items():
             for name in own:
                 fields = enumerate(store.screens[name].screen.fields, int(name[1:]))
-                given = {field.key: field.values[place % 2] for place, field in fields}
+                given = {field.key: field.options[place % 2].value for place, field in fields}
                 give_labels(store, who, name, given)
-        rows = labels_on(store, due_look(store).screens)
+        rows = due_look(store).rows
     assert len({row["group"] for row in rows}) == 4
-    said = {tuple(r[c] for c in r if c not in ("annotator", "study")): r for r in label_rows(study)}
+    said = {tuple(r[c] for c in r if c not in HOW): r for r in label_rows(study)}
     rows = [{**row, "judge": "m"} for row in said.values()]
-    columns = [c for c in rows[0] if c not in ("annotator", "study")]
+    columns = [c for c in rows[0] if c not in HOW]
     lines = [",".join(columns), *(",".join(row[c] for c in columns) for row in rows)]
     (tmp_path / "m.csv").write_text("\n".join(lines), "utf-8")
     code, out, told = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
     assert (code, "duplicate" in told) == (0, False)
-    assert "Interim analysis 1, at 12 of 12 items" in out
+    assert "Interim analysis 1, at 12 items" in out
     if task != "criteria":  # those of an answer are one group where no answers are given
         assert "Only 4 questions were labelled by two annotators" in out
 
 
-@pytest.mark.parametrize("task", ["ranking", "review"])
-def test_a_task_without_labels_of_judges_has_no_looks(
-    tmp_path: Path, call: Call, task: str
-) -> None:
-    study = annotate(study_file(tmp_path / "in", task), tmp_path / "study").study
-    code, _, said = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
-    assert (code, f"look: does not apply to the task {task}" in said) == (2, True)
-
-
 def test_a_file_that_is_damaged_is_named(study: Path, store: Store, call: Call) -> None:
     store.rows("DROP TABLE links")
-    for command in ("link", "revoke"):
-        code, _, said = call("annotate", command, study, "ann")
-        assert (code, f"{SERVED}: cannot be read or written: no such table" in said) == (2, True)
+    code, _, said = call("annotate", "link", study, "ann")
+    assert (code, f"{SERVED}: cannot be read or written: no such table" in said) == (2, True)
 
 
 def test_status_is_one_screen_and_json(study: Path, store: Store, call: Call) -> None:
@@ -213,7 +194,7 @@ def test_status_is_one_screen_and_json(study: Path, store: Store, call: Call) ->
     code, out, _ = call("annotate", "status", study)
     assert code == 0
     assert "12 of 24 items of the main round are complete." in out
-    assert "Krippendorff" in out
+    assert "Agreement" in out
     assert "ann" in out
     assert len(out.splitlines()) < 40
     (found,) = json.loads(call("annotate", "status", study, "--json")[1])["figures"]
@@ -227,6 +208,6 @@ def test_collected_in_python(study: Path, store: Store, monkeypatch: pytest.Monk
     label(store, range(12))
     found = jb.collected(study)
     frame = found.to_frame()
-    ann = frame[(frame.who == "ann") & (frame.statistic == "labels")].iloc[0]
+    ann = frame[(frame.who == "ann") & (frame.statistic == "done")].iloc[0]
     assert (ann.value, ann.n) == (12, 25)
     assert "12 of 24 items" in repr(found)

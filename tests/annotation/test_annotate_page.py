@@ -20,16 +20,15 @@ from page_case import (
     preference,
     press,
     ranking,
-    review,
     signed_in,
     study,
-    two_part,
 )
 
-from judgebench.annotation.export import import_events, sheet, snapshot
 from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import open_store, work_of
+from judgebench.annotation.sheet import import_events, sheet
+from judgebench.annotation.store import open_store, snapshot
+from judgebench.annotation.work import work_of
 from judgebench.errors import SetupError
 
 pytestmark = needs_browser
@@ -269,7 +268,7 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
 
 
 def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> None:
-    folder = study(tmp_path, labels("s1"), review("s2"))
+    folder = study(tmp_path, labels("s1"), one_metric("s2"))
 
     async def to(tab: Tab, expression: str, value: str) -> None:
         for _ in range(40):
@@ -288,7 +287,7 @@ def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> Non
             await tab.press("Enter")
             await tab.sees(TITLE, "Item 2 of 2")
             assert await tab.focused() == "title"
-            await to(tab, FOCUSED, "reviewreject")
+            await to(tab, FOCUSED, "harmSevere")
             await tab.press(" ")
             await to(tab, "document.activeElement.tagName", "TEXTAREA")
             await press(tab, "n", "1", "Enter", "s")  # typed, not obeyed
@@ -300,7 +299,7 @@ def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> Non
     browser.run(visit)
     assert kept(folder, "ann") == {
         "s1": {"harm": "Mild", "empathy": "Warm", "consensus": "With"},
-        "s2": {"review": "reject", "reason": "n1\ns"},
+        "s2": {"harm": "Severe"},
     }
 
 
@@ -384,9 +383,7 @@ SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .c
 
 
 def of_every_task() -> Sequence[Screen]:
-    return (
-        labels("s1"), ranking("s2"), preference("s3"), criteria("s4"), two_part("s5"), review("s6"),
-    )  # fmt: skip
+    return (labels("s1"), ranking("s2"), preference("s3"), criteria("s4"))
 
 
 @needs_axe
@@ -415,25 +412,16 @@ def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) ->
             for n in (2, 3, 4):
                 await go_to(tab, n)
                 await look(tab, f"item {n}")
-            await go_to(tab, 6)
-            await press(tab, "2")
-            await look(tab, "review")
-            await go_to(tab, 5)
-            await press(tab, "1", "2", "Enter")
-            await look(tab, "two-part, before", schemes=("dark",))
-            await tab.press("Enter")
-            await tab.sees("document.querySelectorAll('#fields fieldset').length", 3)
-            await look(tab, "two-part, after", schemes=("light", "dark"))
             await click(tab, "open-list")
             await look(tab, "list", schemes=("light", "dark"))
             await tab.press("Escape")
             await click(tab, "open-help")
             await look(tab, "help")
             await tab.press("Escape")
-            await go_to(tab, 6)
+            await go_to(tab, 4)
             await tab.value("document.activeElement.blur()")
             await tab.press("ArrowRight")
-            await tab.sees(TITLE, "0 of 6 items labelled")
+            await tab.sees(TITLE, "0 of 4 items labelled")
             await look(tab, "end", schemes=("light", "dark"))
 
     browser.run(visit)
@@ -602,10 +590,8 @@ def test_one_key_an_item_and_undo_after_a_reload(browser: Browser, tmp_path: Pat
 OPTION = "#fields input[value=Severe]"
 
 
-def test_nothing_opens_by_itself_unless_asked_and_a_second_part_waits(
-    browser: Browser, tmp_path: Path
-) -> None:
-    folder = study(tmp_path, one_metric("s1"), two_part("s2"))
+def test_nothing_opens_by_itself_unless_asked(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, one_metric("s1"), one_metric("s2"))
 
     async def visit(new_tab: NewTab) -> None:
         with served(folder) as site:
@@ -616,10 +602,6 @@ def test_nothing_opens_by_itself_unless_asked_and_a_second_part_waits(
             await click(tab, "auto")
             await tab.press("3")
             await tab.sees(TITLE, "Item 2 of 2")
-            await press(tab, "1", "2")
-            await tab.sees("document.querySelectorAll('#fields :checked').length", 2)
-            await press(tab, "Enter", "Enter")
-            await tab.sees("document.querySelectorAll('#fields fieldset').length", 3)
             await tab.press("1")
             await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
 

@@ -13,11 +13,11 @@ from built_case import study_file, table
 from page_case import SAVED, TITLE
 
 import judgebench as jb
-from judgebench.annotation.assignment import read_key
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import SERVED, Store
+from judgebench.annotation.tasks import read_key
 from judgebench.records import ADJUDICATED
 
 LABELS = ("Calm", "Warm", "Curt", "Rude")
@@ -139,9 +139,6 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
         calm = next(one for one in cases if items[one["screen"]] == "quartz-0s")
         assert calm["labels"] == ["Calm | Warm", "Warm", "Warm | Calm"]
         assert (calm["field"]["together"], len(calm["field"]["options"])) == (4, 5)
-        wanted = {"label": "Calm", "metric": "tone"}
-        found = lead.asks("POST", "/api/lead/items", wanted).value
-        assert [items[one["screen"]] for one in found["items"]] == ["quartz-0s"]
         sent = {
             "client_id": "adjudication-0001", "screen": calm["screen"], "hash": calm["hash"],
             "field": "tone", "label": "Warm | Calm", "reason": "genuine", "remark": "",
@@ -159,7 +156,7 @@ def test_a_known_set_is_found_in_whatever_order(tmp_path: Path) -> None:
     table(
         tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Warm; Calm"]],
     )  # fmt: skip
-    study = made(tmp_path, gold={"items": "gold.csv"})
+    study = made(tmp_path, gold="gold.csv")
     everybody_labels(study)
     with closing(Store(study / SERVED)) as store:
         found = Collected(store)
