@@ -453,38 +453,30 @@ class Collator:
     """Pads inputs to the longest of a batch and puts them on a device."""
 
     def __init__(self, tokenizer: Any, device: str) -> None:
-        self._pad = tokenizer.pad_token_id
-        self._typed = "token_type_ids" in tokenizer.model_input_names
-        self._device = device
+        self._tokenizer, self._device = tokenizer, device
 
     def __call__(self, inputs: Sequence[Input], labels: Sequence[int] | None = None) -> Batch:
         import torch
 
-        width = max(len(i.ids) for i in inputs)
-        rows = {
-            "input_ids": [i.ids + [self._pad] * (width - len(i.ids)) for i in inputs],
-            "attention_mask": [[1] * len(i.ids) + [0] * (width - len(i.ids)) for i in inputs],
-        }
-        if self._typed:
-            rows["token_type_ids"] = [i.types + [0] * (width - len(i.types)) for i in inputs]
-        options, present = self._options(inputs, width)
-        return Batch(
-            {name: torch.tensor(values).to(self._device) for name, values in rows.items()},
-            None if labels is None else torch.tensor(labels).to(self._device),
-            options,
-            present,
-        )
+        rows: dict[str, Any] = {"input_ids": [i.ids for i in inputs]}
+        if "token_type_ids" in self._tokenizer.model_input_names:
+            rows["token_type_ids"] = [i.types for i in inputs]
+        padded = self._tokenizer.pad(rows, padding_side="right", return_tensors="pt", verbose=False)
+        tensors = {name: tensor.to(self._device) for name, tensor in padded.items()}
+        options, present = self._options(inputs, tensors["input_ids"].shape[1])
+        places = None if labels is None else torch.tensor(labels).to(self._device)
+        return Batch(tensors, places, options, present)
 
     def _options(self, inputs: Sequence[Input], width: int) -> tuple[Any, Any]:
         import torch
 
-        most = max(len(i.options) for i in inputs)
-        if not most:
+        max_options = max(len(i.options) for i in inputs)
+        if not max_options:
             return None, None
-        marks = torch.zeros(len(inputs), most, width, dtype=torch.bool)
-        present = torch.zeros(len(inputs), most, dtype=torch.bool)
-        for row, one in enumerate(inputs):
-            present[row, : len(one.options)] = True
-            for place, (start, end) in enumerate(one.options):
+        marks = torch.zeros(len(inputs), max_options, width, dtype=torch.bool)
+        for row, each in enumerate(inputs):
+            for place, (start, end) in enumerate(each.options):
                 marks[row, place, start:end] = True
+        counts = torch.tensor([len(i.options) for i in inputs])
+        present = torch.arange(max_options) < counts[:, None]
         return marks.to(self._device), present.to(self._device)

@@ -164,9 +164,9 @@ def _scores(
     drawn: FloatArray | None = None,
 ) -> RankerScores:
     names, clusters = tuple(s.name for s in task.systems), Clusters.of(task.groups.values()).codes
-    correct = None if trainings is None else trainings.mean(axis=0)
-    of = (task.name, ranker, kind, names, task.items, clusters, values, correct, trainings)
-    return RankerScores(*of, drawn=drawn)
+    return RankerScores(
+        task.name, ranker, kind, names, task.items, clusters, values, trainings, drawn=drawn
+    )
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -500,16 +500,14 @@ class Complete:
 def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
     """The complete instances of those of `systems` that the ranker knows.
 
-    The score is `correct` where there is one, else the value. Systems come sorted by their name, so
-    that the order in which they are given moves nothing.
+    The score is that of the trainings where there are some, else the value. Systems come sorted by
+    their name, so that the order in which they are given moves nothing.
     """
     known = sorted((s for s in systems if s.name in scores.systems), key=lambda s: s.name)
     names = [s.name for s in known]
     values = columns(scores.values, scores, names)
-    right = scores.trainings
-    if right is None:
-        right = (scores.values if scores.correct is None else scores.correct)[None]
-    trainings = np.stack([columns(one, scores, names) for one in right])
+    right = scores.values[None] if scores.trainings is None else scores.trainings
+    trainings = np.stack([columns(training, scores, names) for training in right])
     there = np.isfinite(values) & np.isfinite(trainings).all(axis=0)
     scored = np.asarray(there.any(axis=0))
     whole = there[:, scored].all(axis=1) & scored.any()
@@ -521,7 +519,7 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
         values[whole][:, scored],
         Clusters(codes, int(codes.max(initial=-1)) + 1),
         scores.n_missing + int((~whole).sum()),
-        scores.correct is not None,
+        scores.trainings is not None,
         tuple(s.name for s, yes in zip(known, kept, strict=True) if not yes),
     )
 

@@ -98,6 +98,17 @@ _NAMES = {
 _OPTION = re.compile(r"(?:(?:option|choice|answer)_?)?(?:[a-h]|[1-9])")
 _LISTS = ("options", "choices")
 _MOST_LABELS = 20  # classes; more are ids or texts
+_BENCH = """\
+name: {name}
+rubric: argument-quality
+judges:
+  - {{name: smollm2-judge, backend: "llamacpp:smollm2"}}  # embedded: needs no key and no server
+proxy:
+  tasks: [{task}]
+  generators:
+    - {{name: smollm2, backend: "llamacpp:smollm2"}}
+  evaluators: {{encoder: minilm, draws: 3, kinds: [{kinds}]}}
+"""
 _ARGUE = """---
 writes: argument
 description: Argue for an answer. Say more about your questions, and give one example.
@@ -144,23 +155,15 @@ def init(file: Path, to: Path | None = None) -> list[str]:
     if "split" not in columns:
         task["split"] = {"train": 0.6, "development": 0.2, "test": 0.2}
     kinds = [k for k in EVALUATOR_KINDS if "argument" in columns or k != "expert-trained"]
-    embedded = "llamacpp:smollm2"  # needs no key and no server
-    bench = {
-        "name": name,
-        "rubric": "argument-quality",
-        "judges": [{"name": "smollm2-judge", "backend": embedded}],
-        "proxy": {
-            "tasks": [TASK],
-            "generators": [{"name": "smollm2", "backend": embedded}],
-            "evaluators": {"encoder": "minilm", "draws": 3, "kinds": kinds},
-        },
-    }
-    paths = tuple(folder / one for one in (TASK, BENCH, PROMPT))
+    bench = _BENCH.format(name=name, task=TASK, kinds=", ".join(kinds))
+    head = f"# Written by `judgebench rank init` from {file.name!r}. See docs/rank.md.\n"
+    written = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=100)
+    texts = {folder / TASK: head + written, folder / BENCH: head + bench, folder / PROMPT: _ARGUE}
+    paths = tuple(texts)
     with all_or_nothing(folder, paths):
-        texts = (_yaml(task, file), _yaml(bench, file), _ARGUE)
-        for path, text in zip(paths, texts, strict=True):
+        for path, text in texts.items():
             write_atomically(path, text.encode())
-        loaded = load_task(str(paths[0]))
+        loaded = load_task(str(folder / TASK))
     found = [f"{role}: {c if isinstance(c, str) else ', '.join(c)}" for role, c in columns.items()]
     if "argument" not in columns:
         found.append("no column of gold arguments: nothing is expert-trained, no noise is made")
@@ -187,11 +190,6 @@ def _columns(table: Table) -> dict[str, Any]:
         if role not in found
     ])  # fmt: skip
     return {**found, "options": lists[0] if lists else options} if options else found
-
-
-def _yaml(content: Mapping[str, Any], file: Path) -> str:
-    dumped = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    return f"# Written by `judgebench rank init` from {file.name!r}. See docs/rank.md.\n{dumped}"
 
 
 @dataclass(frozen=True)

@@ -262,10 +262,10 @@ class RankerScores:
 
     `values` is (instances, systems), higher is better and NaN is missing: the probability of the
     gold label (mean over draws), a judge's mean severity turned round to 0..1 with 1 the best, or
-    minus the humans' mean rank. `correct` is (instances, systems), the share of draws that decide
-    rightly with this argument, None for judges and humans; `trainings` is the same of each of them
-    (draws, instances, systems), as `drawn` is the `values` of each. `clusters` (instances,) numbers
-    the groups that are taken whole. `systems` are names, in the order of the columns.
+    minus the humans' mean rank. `trainings` (draws, instances, systems) is 1 where a training
+    decides rightly with this argument, None for judges and humans; `drawn` is the `values` of each
+    training. `clusters` (instances,) numbers the groups that are taken whole. `systems` are names,
+    in the order of the columns.
     """
 
     task: str
@@ -275,7 +275,6 @@ class RankerScores:
     items: tuple[str, ...]
     clusters: IntArray
     values: FloatArray
-    correct: FloatArray | None = None
     trainings: FloatArray | None = None
     n_missing: int = 0  # instances that were to be ranked and are not here
     drawn: FloatArray | None = None

@@ -333,19 +333,18 @@ def _controls(ranking: OneRanking, task: RankedTask) -> str:
     if not controls or not arguments or ranking.unsure:
         return ""
     stands = {name: against_arguments(ranking, task, name) for name in controls}
-    above = [
-        f"{name} (above {count} of {counted(arguments, 'argument')})"
-        for name, (count, _) in stands.items()
-        if count
+    misled = [
+        f"{name} (above {above} of {counted(arguments, 'argument')})"
+        for name, (above, _) in stands.items()
+        if above
     ]
-    unclear = [name for name, (count, open_) in stands.items() if open_ and not count]
-    unsure = f"{listed(unclear)} cannot be distinguished from some arguments"
-    if above:
-        return f"misled by {listed(above)}" + (f"; {unsure}" if unclear else "")
+    unclear = [name for name, (above, n_unclear) in stands.items() if n_unclear and not above]
+    said = [f"misled by {listed(misled)}"] if misled else []
     if unclear:
-        return f"no control case clearly ranks above an argument, but {unsure}"
-    rank = "rank" if len(controls) > 1 else "ranks"
-    return f"not misled: {listed(controls)} {rank} below every argument"
+        said.append(f"{listed(unclear)} cannot be distinguished from some arguments")
+    if not said:
+        said = [f"not misled: every control case ranks below every argument ({listed(controls)})"]
+    return "; ".join(said)
 
 
 def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:

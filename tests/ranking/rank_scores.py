@@ -59,7 +59,7 @@ def scored(
             "items": tuple(f"i{row}" for row in range(len(table))),
             "clusters": np.arange(len(table)) if clusters is None else np.asarray(clusters),
             "values": table,
-            "correct": None if correct is None else np.asarray(correct, dtype=np.float64),
+            "trainings": None if correct is None else np.asarray(correct, dtype=np.float64)[None],
             **more,
         }
     )

@@ -164,4 +164,4 @@ def test_the_score_of_all_is_minus_the_mean_rank() -> None:
         scores.values, [[-1.5, -2, np.nan], [-4.5, -1.5, np.nan], [-1, -3, np.nan]]
     )
     assert scores.n_missing == 1
-    assert scores.correct is None
+    assert scores.trainings is None

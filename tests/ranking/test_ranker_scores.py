@@ -54,7 +54,7 @@ def of_judges(run: RunFolder) -> list[RankerScores]:
 
 def of_judge(run: RunFolder) -> np.ndarray:
     (found,) = of_judges(run)
-    assert (found.kind, found.correct, found.systems) == ("judge", None, ("gold", "m1", "noise"))
+    assert (found.kind, found.trainings, found.systems) == ("judge", None, ("gold", "m1", "noise"))
     return found.values
 
 
@@ -90,7 +90,7 @@ def test_an_evaluator_gives_the_probability_of_the_gold_label(run: RunFolder) ->
     found = of(run)
     assert (found.ranker, found.kind, found.items) == ("baseline", "baseline", ("a", "b", "c"))
     np.testing.assert_allclose(found.values, [[0.9, 0.4, 0.3], [0.8, 0.3, 0.9], [0.6, 1, 0]])
-    np.testing.assert_array_equal(found.correct, [[1, 0, 0], [1, 0, 1], [1, 1, 0]])
+    np.testing.assert_array_equal(found.trainings.mean(axis=0), [[1, 0, 0], [1, 0, 1], [1, 1, 0]])
 
 
 def test_draws_are_averaged(run: RunFolder) -> None:
@@ -101,8 +101,7 @@ def test_draws_are_averaged(run: RunFolder) -> None:
     found = of(run)
     assert (found.ranker, found.kind) == ("llm-trained", "llm-trained")
     np.testing.assert_allclose(found.values, [[0.55] * 3, [0.45] * 3, [0.55] * 3])
-    np.testing.assert_array_equal(found.correct, np.full((3, 3), 0.5))
-    assert found.trainings is not None
+    np.testing.assert_array_equal(found.trainings.mean(axis=0), np.full((3, 3), 0.5))
     np.testing.assert_array_equal(found.trainings[:, :, 0], [[1, 0, 1], [0, 1, 0]])
 
 
@@ -127,7 +126,7 @@ def test_verdicts_of_another_training_or_on_another_text_do_not_count(run: RunFo
     write(run, [decided(BASE, "c", "gold", 0.6), stale, other])
     found = of(run)
     np.testing.assert_allclose(found.values, [[NAN] * 3, [NAN] * 3, [0.6, NAN, NAN]])
-    np.testing.assert_array_equal(np.isnan(found.values), np.isnan(found.correct))
+    np.testing.assert_array_equal(np.isnan(found.values), np.isnan(found.trainings.mean(axis=0)))
 
 
 def test_who_is_not_trained_is_left_out(run: RunFolder) -> None:
