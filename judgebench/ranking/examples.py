@@ -50,10 +50,6 @@ class PassageRetriever:
         (best,) = nearest(self._vectors.of(chunks), query, N_PASSAGES)
         return [chunks[place] for place in best]
 
-    def describe(self) -> dict[str, Any]:
-        """The corpus and the encoder, for a manifest."""
-        return {"corpus": self._corpus.describe(), "encoder": dict(self._vectors.about)}
-
     def close(self) -> None:
         """Write the vectors, and give back the encoder."""
         self._vectors.close()
@@ -68,18 +64,15 @@ def control_arguments(
     gold arguments there is none. `retriever` is only asked for the case `passages`. Raises
     SetupError as `control_case` does.
     """
-    found = []
-    argued = any(i.argument.strip() for i in task.ranked)
-    for case in (c for c in cases if argued or c != "noise"):
-        texts = control_case(case, task.ranked, seed, retriever)
-        about: Any = seed if case == "noise" else None
-        if case == "passages" and retriever is not None:
-            about = retriever.describe()
-        found += [
-            Argument(task.name, i.item_id, case, text, content_hash([case, about, i.text, text]))
-            for i, text in zip(task.ranked, texts, strict=True)
-        ]
-    return found
+    is_argued = any(i.argument.strip() for i in task.ranked)
+    return [
+        Argument(task.name, instance.item_id, case, text)
+        for case in cases
+        if is_argued or case != "noise"
+        for instance, text in zip(
+            task.ranked, control_case(case, task.ranked, seed, retriever), strict=True
+        )
+    ]
 
 
 def control_case(

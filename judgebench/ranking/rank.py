@@ -52,9 +52,7 @@ from judgebench.stats.paired_tests import OVER_TRAININGS, holm, p_of_differences
 from judgebench.stats.ranks import (
     FRIEDMAN,
     friedman,
-    groups,
     levels,
-    nemenyi_critical_difference,
     places,
 )
 from judgebench.studies.answers import indexed
@@ -127,7 +125,7 @@ def _judged(verdict: Verdict, rubric: Rubric) -> float:
     """1 for the best label of every ordinal metric, 0 for the worst ones, the mean between;
     expected over these labels where the judge gave probabilities; NaN where a label is missing or
     an abstention."""
-    found = []
+    scores = []
     for metric in (m for m in rubric.metrics if m.kind == "ordinal"):
         penalty = dict(zip(metric.label_texts, map(float, metric.penalties), strict=True))
         label = verdict.labels.get(metric.id)
@@ -135,13 +133,12 @@ def _judged(verdict: Verdict, rubric: Rubric) -> float:
             return float("nan")
         asked = (verdict.probabilities or {}).get(metric.id, {})
         graded = {text: p for text, p in asked.items() if text in penalty}
-        total = sum(graded.values())
-        if not total:
-            graded, total = {label: 1.0}, 1.0
-        expected = sum(p * penalty[text] for text, p in graded.items()) / total
+        if not sum(graded.values()):
+            graded = {label: 1.0}
+        expected = sum(p * penalty[text] for text, p in graded.items()) / sum(graded.values())
         best, worst = min(penalty.values()), max(penalty.values())
-        found.append(1 - (expected - best) / (worst - best))
-    return float(np.mean(found)) if found else float("nan")
+        scores.append(1 - (expected - best) / (worst - best))
+    return float(np.mean(scores)) if scores else float("nan")
 
 
 # --- control rankers -----------------------------------------------------------------------------
@@ -336,8 +333,8 @@ def rank(
     mean value. Everything rests on the same instances, those with a score for every system; the
     others are missing. A system without any score is left out, and the reason of `chi_square` says
     so. Scores, and values, that differ by no more than 1e-6 (`stats.ranks.TIE`) are level.
-    Average ranks, Friedman's test and Nemenyi's groups (`differ`) are of the real arguments alone;
-    a control case has the average rank at which it would stand among them.
+    Average ranks and Friedman's test are of the real arguments alone; a control case has the
+    average rank at which it would stand among them.
     Fewer than ten clusters give no p, and no range of places, which rests on it. Intervals and p of
     an evaluator hold items and trainings; trained once it has no p.
     """
@@ -346,8 +343,11 @@ def rank(
     if table.n:
         groups = _ranking(table, level, unscored)
     else:
-        test = Differ([], _joined(NO_INSTANCE, unscored))
-        groups = iter([_whole(table, test, _NO_CONTROL, _NO_SCORE)])
+        reason = "; ".join(filter(None, (NO_INSTANCE, unscored)))
+        none = Estimate(None, n=0, n_missing=table.n_missing, reason=reason)
+        tested = {"chi_square": none, "p": none}
+        others = {"controls_below": _NO_CONTROL, "average": _NO_SCORE}
+        groups = iter([("ranking", {}, {**tested, **others})])
     return [
         Row(analysis, statistic, e, "", metric if table.is_share else "", {**scores.keys, **keys})
         for analysis, keys, estimates in groups
@@ -362,36 +362,24 @@ def _ranking(table: Complete, level: float, unscored: str) -> Iterator[_Group]:
     if table.clusters.n < FEW_CLUSTERS:
         unsure = f"fewer than {FEW_CLUSTERS} groups of instances are too few to test an order"
     average_ranks, controls_below = _ranked(table, level)
-    test = differ(places(table.values[:, arguments]), table.clusters, level)
-    letters = dict(zip(arguments, test.letters, strict=True))
+    ranks = places(table.values[:, arguments])
+    tested = {
+        statistic: replace(estimate, n_missing=table.n_missing)
+        for statistic, estimate in friedman_of(ranks, table.clusters, unscored).items()
+    }
     p = p_of_differences(table.trainings, table.clusters, arguments)
     place = _places(table, p, level, unsure)
     order = sorted(range(len(names)), key=lambda i: (place[i].value or 0.0, names[i]))
     for i in order:
         keys = {"system": names[i], "system_kind": table.systems[i].kind}
-        keys["group"] = letters.get(i, "")
         estimates = {"score": found[i], "place": place[i], "average_rank": average_ranks[i]}
         yield "system", keys, estimates
-    yield _whole(
-        table, replace(test, reason=_joined(test.reason, unscored)), controls_below, average
-    )
+    yield "ranking", {}, {**tested, "controls_below": controls_below, "average": average}
     for distance in range(1, len(order)):  # neighbours first
         for i, j in zip(order, order[distance:], strict=False):
             p_value = None if unsure else float(p[i, j])
             found_p = Estimate(p_value, method=OVER_TRAININGS, n=table.n, reason=unsure)
             yield "above", {"system": names[i], "other": names[j]}, {"p": found_p}
-
-
-def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Estimate) -> _Group:
-    """Friedman's test, and means over systems."""
-    tested = {
-        name: Estimate(value, None, None, method, table.n, table.n_missing, test.reason)
-        for name, value, method in (
-            ("chi_square", test.chi_square, FRIEDMAN), ("p", test.p, FRIEDMAN),
-            ("critical_difference", test.critical_difference, "Nemenyi's, of all pairs"),
-        )
-    }  # fmt: skip
-    return "ranking", {}, {**tested, "controls_below": controls_below, "average": average}
 
 
 def _scored(table: Complete, level: float) -> tuple[list[Estimate], Estimate]:
@@ -455,10 +443,6 @@ def _means(table: Complete, x: FloatArray, level: float, kind: Kind = "mean") ->
     statistics = (mean_of(j, NO_INSTANCE, kind) for j in range(x.shape[1]))
     n, missing = table.n, table.n_missing
     return [clustered_estimate(sample, s, level, n=n, n_missing=missing) for s in statistics]
-
-
-def _joined(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))
 
 
 # --- where every system has a score --------------------------------------------------------------
@@ -527,41 +511,32 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
 # --- whether systems differ ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Differ:
-    """Friedman's test with Nemenyi's groups. `letters` has one entry per system. `reason` says why
-    there is no test, or that clusters are its blocks."""
+def friedman_of(ranks: FloatArray, clusters: Clusters, note: str = "") -> dict[str, Estimate]:
+    """The estimates `chi_square` and `p` of Friedman's test of ranks (instances, systems), 1 the
+    best; where there is none with the reason, to which a `note` is added.
 
-    letters: Sequence[str]
-    reason: str = ""
-    chi_square: float | None = None
-    p: float | None = None
-    critical_difference: float | None = None
-
-
-def differ(ranks: FloatArray, clusters: Clusters, level: float) -> Differ:
-    """Friedman's test and Nemenyi's groups of ranks (instances, systems), 1 the best.
-
-    Blocks must be independent. They are the instances, or, where a cluster holds
-    several, the clusters: the systems' mean ranks in each are ranked anew. Where the test finds no
-    difference at 1 - `level`, all systems are of one group. No test with fewer than 3 systems or 2
-    blocks, or where all systems tie in every block.
+    Blocks must be independent. They are the instances, or, where a cluster holds several, the
+    clusters: the systems' mean ranks in each are ranked anew. No test with fewer than 3 systems or
+    2 blocks, or where all systems tie in every block.
     """
     n, k = ranks.shape
-    clustered = clusters.n < n
-    blocks = "clusters" if clustered else "instances"
+    is_clustered = clusters.n < n
+    blocks = "clusters" if is_clustered else "instances"
+    chi_square = p = None
     if k < 3 or clusters.n < 2:
         here = f"here are {k} and {clusters.n}"
         reason = f"Friedman's test needs 3 real arguments and 2 {blocks}; {here}"
-        return Differ([""] * k, reason)
-    found = friedman(levels(-means(sums_by_cluster(ranks, clusters))))
-    if found.p is None:
-        return Differ([""] * k, f"all systems tie in all {found.blocks} {blocks}")
-    distance = nemenyi_critical_difference(k, found.blocks, level)
-    apart = found.p <= 1 - level
-    letters = groups(found.average_ranks, distance) if apart else ["a"] * k
-    reason = (
-        f"Friedman's test ranks the mean ranks in {clusters.n} clusters, "
-        f"since the {n} instances are not independent"
-    )
-    return Differ(letters, reason if clustered else "", found.chi_square, found.p, distance)
+    else:
+        test = friedman(levels(-means(sums_by_cluster(ranks, clusters))))
+        chi_square, p = test.chi_square, test.p
+        reason = (
+            f"Friedman's test ranks the mean ranks in {clusters.n} clusters, since the {n} "
+            "instances are not independent"
+        )
+        reason = reason if is_clustered else ""
+        reason = f"all systems tie in all {test.blocks} {blocks}" if p is None else reason
+    told = "; ".join(filter(None, (reason, note)))
+    return {
+        statistic: Estimate(value, method=FRIEDMAN, n=n, reason=told)
+        for statistic, value in (("chi_square", chi_square), ("p", p))
+    }

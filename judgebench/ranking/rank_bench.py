@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +49,6 @@ from judgebench.ranking.task import (
     CONTROL_CASES,
     EVALUATOR_KINDS,
     GOLD,
-    SPLITS,
     Argument,
     ArgumentWriter,
     GeneratorConfig,
@@ -58,6 +57,7 @@ from judgebench.ranking.task import (
     TaskInstance,
     arguments_path,
     given_arguments,
+    last_arguments,
     write_arguments,
     write_text,
 )
@@ -258,6 +258,8 @@ def load_rank_bench(
     judges = gather("judges", _judges, file, Dataset(answers, ()))
     for where, problem in _problems(bench, judges):
         gather.tell(where, problem)
+    for i, task in enumerate(tasks):
+        gather(f"proxy.tasks.{i}", _check_examples, bench, task)
     gather("proxy.human_ranks", _check_ranks, bench)
     gather.raise_any()
     return bench
@@ -313,9 +315,6 @@ def _problems(bench: RankBench, judges: Sequence[str] | None) -> Iterator[tuple[
         if name not in known:
             message = f"is no generator and no judge{nearest(name, known)}"
             yield f"proxy.families.{family}", Problem(message, found=name, allowed=", ".join(known))
-    for i, task in enumerate(bench.tasks):
-        for problem in _task_problems(bench, task):
-            yield f"proxy.tasks.{i}", problem
 
 
 def _judges(file: Path, placeholder: Dataset) -> list[str]:
@@ -325,22 +324,17 @@ def _judges(file: Path, placeholder: Dataset) -> list[str]:
     return [judge.name for judge in (*bench.judges, *bench.others, *bench.learnt)]
 
 
-def _task_problems(bench: RankBench, task: ProxyTask) -> Iterator[Problem]:
-    """The problems of data that an evaluator would be trained on."""
-    written_on = {a.item_id for a in bench.given if a.task == task.name and a.text.strip()}
-    kinds = bench.proxy.evaluators.kinds
-    for split in SPLITS[:2]:
-        instances = task.of(split)
-        if "expert-trained" in kinds and not any(i.argument.strip() for i in instances):
-            message = f"has no gold argument in the {split} split"
-            yield Problem(message, field="kinds", found="expert-trained")
-        has_models = bench.proxy.generators or any(i.item_id in written_on for i in instances)
-        if "llm-trained" in kinds and not has_models:
-            how = "name generators, or files of arguments"
-            message = f"needs arguments of a model in the {split} split: {how}"
-            yield Problem(message, field="kinds", found="llm-trained")
+def _check_examples(bench: RankBench, task: ProxyTask) -> None:
+    """Raise SetupError where there is nothing to rank, or nothing that an evaluator can learn from;
+    whatever a generator is to write on counts as written."""
     if not task.ranked:
-        yield Problem("has no test instance to rank", field="task", found=task.name)
+        raise SetupError(Problem("has no test instance to rank", field="task", found=task.name))
+    texts = texts_of_models(last_arguments(bench.given, task.name))
+    argued = {i.item_id: "to be written" for i in bench.argued(task)}
+    texts |= {generator.name: argued for generator in bench.proxy.generators}
+    for kind in bench.proxy.evaluators.kinds:
+        plan = EvaluatorPlan(task, kind, bench.proxy.evaluators, bench.config.seed, texts)
+        plan.examples()
 
 
 def _check_ranks(bench: RankBench) -> HumanRanks | None:
@@ -446,7 +440,8 @@ def write_arguments_of_all(
             left = Budget(budget, spent, max(costs[generator.name], default=0.0))
             _write_all(bench, step, generator, left)
             spent = left.spent
-        _keep(bench, folder.path, make_control_cases(bench, step))
+        make_control_cases(bench, step)
+        _keep(bench, folder.path)
         for path in write_studies(folder.path, bench.config.seed):
             progress.say(f"People can rank these arguments too: judgebench annotate init {path}")
     return spent
@@ -508,8 +503,8 @@ def _write_all(
     write_arguments(arguments_path(run, name), arguments)
 
 
-def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]:
-    """Write the arguments of every control case; what the manifest says of the retrieval."""
+def make_control_cases(bench: RankBench, step: RankingStep) -> None:
+    """Write the arguments of every control case."""
     retriever, run = None, step.folder.path
     if bench.proxy.corpus:
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
@@ -520,10 +515,8 @@ def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]
     texts = [a for task in bench.tasks for a in control_arguments(task, cases, seed, retriever)]
     for case in cases:
         write_arguments(arguments_path(run, case), (a for a in texts if a.system == case))
-    if retriever is None:
-        return {}
-    retriever.close()
-    return retriever.describe()
+    if retriever:
+        retriever.close()
 
 
 def texts_of_models(arguments: BySystem) -> dict[str, dict[str, str]]:
@@ -569,7 +562,7 @@ def _evaluate(bench: RankBench, step: RankingStep, task: ProxyTask, kept: KeptTa
 # --- what is kept to rank again offline ----------------------------------------------------------
 
 
-def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
+def _keep(bench: RankBench, run: Path) -> None:
     """Write the arguments that this run did not make, and then ranking.json."""
     gold = [Argument(t.name, i.item_id, GOLD, i.argument) for t in bench.tasks for i in t.instances]
     write_arguments(run / GIVEN_ARGUMENTS, (*gold, *bench.given))
@@ -586,7 +579,6 @@ def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
         name=bench.config.name,
         seed=bench.config.seed,
         proxy=bench.config.section("proxy", ProxyConfig) or bench.proxy,  # encoders as named
-        retrieval=dict(retrieval),
         tasks=tuple(tasks),
     )
     write_text(run / RANKING, ranking.model_dump_json(indent=1) + "\n")

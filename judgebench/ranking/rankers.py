@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -122,14 +122,12 @@ class KeptTask(_Kept):
 
 
 class KeptRanking(_Kept):
-    """The content of ranking.json. `proxy` are the settings, `retrieval` is what the passages were
-    found with, empty without any."""
+    """The content of ranking.json. `proxy` are the settings."""
 
     judgebench: str
     name: str
     seed: int
     proxy: ProxyConfig
-    retrieval: dict[str, Any] = {}
     tasks: tuple[KeptTask, ...]
 
     def evaluators(self, task: str) -> list[tuple[EvaluatorKind, str]]:

@@ -54,10 +54,7 @@ _AVERAGE_RANKS = RankingTable(
     lambda rankings: rankings.rows.select("system", "average_rank"),
     ("task", "ranker"),
     "system",
-    (
-        "1 is best. For reference, a control case where it would stand among the arguments. Real "
-        "arguments of one row with a group in common are not shown to differ (Nemenyi).",
-    ),
+    ("1 is best. For reference, a control case where it would stand among the arguments.",),
 )
 _WHOLE = RankingTable(
     "ranking_whole",
@@ -68,14 +65,12 @@ _WHOLE = RankingTable(
         "Average score, of real arguments. Scores of evaluators, judges and humans are of "
         "different kinds: compare them within one kind only. A high average says that the "
         "arguments help this evaluator, not that it ranks them well.",
-        "Friedman's test: do the ranks of real arguments within instances differ at all? Critical "
-        "difference: of two average ranks, by Nemenyi's test. Both hold the trainings that there "
-        "were.",
+        "Friedman's test: do the ranks of real arguments within instances differ at all? It holds "
+        "the trainings that there were.",
     ),
     headings={
         "average": "Average score", "controls_below": "Control cases below all arguments",
         "chi_square": "Friedman's chi square", "p": "p",
-        "critical_difference": "Critical difference",
     },
 )  # fmt: skip
 _AGREEMENT = RankingTable(
@@ -171,8 +166,6 @@ def show(rankings: Rankings, spec: RankingTable) -> Table:
             is_best = (row["task"], row["ranker"], row["system"]) in best
             return Cell(estimate=row.estimate, best=is_best)
         remark = _REMARKS.get(row.analysis, "").format(**row.keys)
-        if row["group"]:
-            remark = f"group {row['group']}"
         return replace(layout.cell(row), remark=remark) if remark else layout.cell(row)
 
     is_shown = {*spec.headings, "score", "average_rank"}

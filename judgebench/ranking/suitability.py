@@ -19,7 +19,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks
-from judgebench.ranking.rank import differ
+from judgebench.ranking.rank import friedman_of
 from judgebench.records import Estimate, Results, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
@@ -27,11 +27,9 @@ from judgebench.results.tables import Layout, Table
 from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.intervals import LEVEL, clustered_estimate
-from judgebench.stats.ranks import FRIEDMAN
 from judgebench.text import counted, listed
 
 MIN_ALPHA = 2 / 3
-_NO_INTERVAL = "a test statistic has no interval"
 SIGNIFICANT = 0.05
 LEAST_RANKED = 5  # as the paper ranked before it decided
 _ALPHA = krippendorff_alpha("ordinal")
@@ -226,12 +224,7 @@ def _friedman(ranks: HumanRanks, task: str) -> tuple[dict[str, Estimate], list[f
     means = mean_of_defined(ranks.array(task, items, ranks.systems(task)))
     whole = means[~np.isnan(means).any(axis=1)]
     n = len(whole)
-    test = differ(whole, Clusters(np.arange(n), n), LEVEL)
-    values = {"chi_square": test.chi_square, "p": test.p}
-    tested = {
-        statistic: Estimate(value, method=FRIEDMAN, n=n, reason=test.reason or _NO_INTERVAL)
-        for statistic, value in values.items()
-    }
+    tested = friedman_of(whole, Clusters(np.arange(n), n))
     return tested, whole.mean(axis=0).tolist() if n else []
 
 

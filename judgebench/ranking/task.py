@@ -389,7 +389,6 @@ class Argument:
     `signature` hashes what it was made with (model, prompt, decoding, seed, instance), '' where it
     was given. `finish` is as of a backend's Reply: `length` was cut at the most tokens, and where a
     model declined (`refused`) or its context was too short (`too_long`) there is no text.
-    `cost` is in US dollars, None if unknown.
     """
 
     task: str
@@ -398,7 +397,6 @@ class Argument:
     text: str
     signature: str = ""
     finish: Finish = "stop"
-    cost: float | None = None
 
 
 def argument_id(task: str, item_id: str, system: str) -> str:
@@ -434,7 +432,7 @@ def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
 def argument_line(argument: Argument) -> str:
     """The argument as a line of JSON, without fields that are unknown."""
     values = asdict(argument)
-    return to_line({k: v for k, v in values.items() if v not in (None, "") or k == "text"})
+    return to_line({k: v for k, v in values.items() if v or k == "text"})
 
 
 def write_arguments(path: Path, arguments: Iterable[Argument]) -> None:
@@ -525,9 +523,7 @@ class ArgumentWriter:
     def _argument(self, task: ProxyTask, instance: TaskInstance, reply: Reply) -> Argument:
         text = _HEADING.sub("", reply.text).strip() if reply.finish in ("stop", "length") else ""
         name = self.generator.name
-        return Argument(
-            task.name, instance.item_id, name, text, reply.key, reply.finish, reply.cost
-        )
+        return Argument(task.name, instance.item_id, name, text, reply.key, reply.finish)
 
 
 def argument_messages(task: ProxyTask, instance: TaskInstance) -> tuple[Message, ...]:

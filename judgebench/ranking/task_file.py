@@ -224,14 +224,13 @@ class TaskFile(StrictModel):
     def _what_a_table_needs(self) -> TaskFile:
         if (self.reader == _TABLE) != (self.columns is not None):
             raise ValueError("columns: needed by the reader table, and by no other")
-        by_options = self.columns is not None and self.columns.options is not None
-        if (self.reader == _TABLE and not by_options) != bool(self.labels):
-            raise ValueError("labels: needed by the reader table where there are no options")
-        if self.labels and (len(set(self.labels)) < max(2, len(self.labels))):
-            raise ValueError("labels: two different ones or more")
-        if self.columns is not None:
-            own_split = self.columns.split is not None or "train" in self.files
-            self.check((("data",), SPLITS), self.labels, own_split=own_split)
+        if self.columns is None:
+            return self
+        n_labels = len(set(self.labels))
+        if (n_labels > 1) != (self.columns.options is None) or n_labels < len(self.labels):
+            raise ValueError("labels: two different ones or more, where there are no options")
+        own_split = self.columns.split is not None or "train" in self.files
+        self.check((("data",), SPLITS), self.labels, own_split=own_split)
         return self
 
     def check(

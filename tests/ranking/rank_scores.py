@@ -24,7 +24,6 @@ class Told:
 
         self.scores, self.places = by_system("score"), by_system("place")
         self.average_ranks = by_system("average_rank")
-        self.groups = {r["system"]: r["group"] for r in rows.select("system", **keys)}
         self.whole = {r.statistic: r.estimate for r in rows.select("ranking", **keys)}
         self.p, self.unsure = ranking.p, ranking.unsure
         self.clearly_above = ranking.clearly_above

@@ -106,7 +106,7 @@ ONE_AT_A_TIME: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
     ),
     "nobody to learn from": (
         {"generators": [], "evaluators": {"encoder": "encoder", "kinds": ["llm-trained"]}},
-        ("bench.yaml", "proxy.tasks.0.kinds", "llm-trained"),
+        ("bench.yaml", "proxy.tasks.0.claims-llm-trained-0: train", ""),
     ),
 }  # fmt: skip
 
@@ -164,7 +164,8 @@ def test_given_arguments_must_reach_both_splits_that_are_learnt_from(here: Path)
     entry = load_rank_bench(write(here)).tasks[0]
     name = given(here, *({"item_id": i.item_id} for i in entry.of("train")))
     (problem,) = problems(here, {"generators": [], "arguments": [name]})
-    assert "needs arguments of a model in the development split" in problem.message
+    assert problem.field.endswith("llm-trained-0: development")
+    assert problem.message == "no instance of the split has an argument of a model"
 
 
 def test_passages_need_a_corpus_that_is_not_empty(here: Path) -> None:

@@ -59,5 +59,5 @@ def test_every_number_is_one_row() -> None:
                 score.value, score.low, score.high,
             )  # fmt: skip
             assert at.loc["place", "value"] == r.places[system].value
-            assert at.loc["average_rank", "group"] == r.groups[system]
+            assert at.loc["average_rank", "value"] == r.average_ranks[system].value
     assert set(rows["system_kind"]) == {"gold", "model", "control"}

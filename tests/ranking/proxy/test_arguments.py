@@ -45,7 +45,7 @@ def row(item: str = "i0", system: str = "mine", **more: Any) -> dict[str, Any]:
 def test_an_argument_comes_back_from_its_line_as_it_was(tmp_path: Path) -> None:
     made = [
         Argument("t", "i", "s", "", "signature", "refused"),
-        Argument("t", "i", "s", "Text\nof two lines ✓", cost=0.0),
+        Argument("t", "i", "s", "Text\nof two lines ✓"),
         Argument("t", "i", "s", "half a \ud83d pair"),
     ]
     path = tmp_path / "a.jsonl"

@@ -110,9 +110,6 @@ class FakeRetriever:
     def find(self, text: str) -> list[str]:
         return [f"{text}, first", f"{text}, second"]
 
-    def describe(self) -> dict[str, Any]:
-        return {"corpus": "made up"}
-
 
 def instance(i: int, split: str = "test", **more: Any) -> TaskInstance:
     told: dict[str, Any] = {
@@ -160,10 +157,3 @@ def test_the_label_of_a_choice_is_the_text_of_its_option() -> None:
     chosen = instance(0, label="2", options=("aspirin", "ibuprofen"))
     (made,) = control_arguments(task([chosen]), ["label-only"], 0, None)
     assert made.text == "ibuprofen"
-
-
-def test_a_signature_changes_with_what_the_text_rests_on() -> None:
-    told = task([instance(i) for i in range(8)])
-    first, again, other = (control_arguments(told, ["noise"], seed, None) for seed in (1, 1, 2))
-    assert first == again
-    assert {a.signature for a in first}.isdisjoint(a.signature for a in other)

@@ -71,7 +71,7 @@ def test_rows_of_the_split_are_plain_json_and_meet_no_row_twice(tmp_path: Path) 
         ({"columns": None}, "columns: needed by the reader table"),
         ({"reader": "healthfc"}, "columns: needed by the reader table, and by no other"),
         ({"split": None}, "split: is needed"),
-        ({"labels": None}, "labels: needed"),
+        ({"labels": None}, "labels: two different"),
         ({"labels": ["yes", "yes"]}, "two different ones"),
         ({"leave_out": ["maybe"]}, "leave_out: maybe is not a label"),
         ({"metric": "f1"}, "metric"),
