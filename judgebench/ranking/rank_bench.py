@@ -494,11 +494,8 @@ def _write_all(
             work, instances = f"{task.name}: {name} writes", bench.argued(task)
             terms = WritingTerms(work, step.progress, step.stop, budget, price)
             written = writer.write(task, instances, terms)
-            ends = Counter(argument.finish for argument in written)
-            missing = len(instances) - len(written)
-            told = [f"{n} {finish}" for finish, n in sorted(ends.items())]
-            told += [f"{missing} without a reply: asked again next"] * (missing > 0)
-            step.progress.say(f"{task.name}: arguments of {name}: {', '.join(told)}")
+            if missing := len(instances) - len(written):
+                step.progress.say(f"{work}: {missing} without a reply: asked again next")
             arguments += written
     write_arguments(arguments_path(run, name), arguments)
 

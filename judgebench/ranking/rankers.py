@@ -90,7 +90,8 @@ class KeptTask(_Kept):
     @property
     def shown(self) -> RankedTask:
         """The task as a report names it."""
-        return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out)
+        n = len(self.instances)
+        return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out, n)
 
     @cached_property
     def systems(self) -> tuple[System, ...]:
@@ -300,6 +301,7 @@ class RankedTask:
     metric: str
     systems: tuple[System, ...]
     left_out: tuple[str, ...] = ()
+    n_instances: int = 0
 
     @property
     def metric_words(self) -> str:
@@ -375,14 +377,9 @@ class Rankings(Shown):
     @cached_property
     def rankings(self) -> list[OneRanking]:
         """Every ranker of every task: evaluators first, then judges, humans last."""
-        found: dict[tuple[str, str, str], list[Row]] = {}
-        for row in self.rows:
-            if row.analysis in ("system", "ranking", "above"):
-                found.setdefault((row["task"], row["ranker"], row["ranker_kind"]), []).append(row)
-        claims = Counter(task for task, _, kind in found if kind != "control")
-        return [
-            _one_ranking(key, Results(tuple(rows)), claims[key[0]]) for key, rows in found.items()
-        ]
+        whole = self.rows.select("ranking", "p")
+        claims = Counter(row["task"] for row in whole if row["ranker_kind"] != "control")
+        return [_one_ranking(self.rows, row, claims[row["task"]]) for row in whole]
 
     def of(self, task: str) -> list[OneRanking]:
         """The rankings of one task."""
@@ -395,26 +392,23 @@ class Rankings(Shown):
         ordered = sorted(self.rankings, key=lambda ranking: order.index(ranking.kind))
         return {ranking.ranker: ranking.title for ranking in ordered}
 
-    def instances(self, task: str) -> int:
-        """The number of ranked instances of a task."""
-        return int(self.rows.find("instances", "task", task=task).value or 0)
 
-
-def _one_ranking(key: tuple[str, str, str], rows: Results, claims: int) -> OneRanking:
-    """The ranking of that task, ranker and kind that these rows tell."""
-    places = {r["system"]: r.estimate.value for r in rows.select("system", "place")}
-    defined = {system: place for system, place in places.items() if place is not None}
-    tests = rows.select("above", "p")
+def _one_ranking(rows: Results, whole: Row, claims: int) -> OneRanking:
+    """The ranking whose p of Friedman's test is the row `whole`."""
+    keys = {key: whole[key] for key in ("task", "ranker", "ranker_kind")}
+    places = rows.select("system", "place", **keys)
+    values = {row["system"]: row.estimate.value for row in places}
+    defined = {system: place for system, place in values.items() if place is not None}
+    tests = rows.select("above", "p", **keys)
     pairs = {(row["system"], row["other"]): row.estimate.value for row in tests}
-    controls = {row["system"] for row in rows if row.keys.get("system_kind") == "control"}
     return OneRanking(
-        task=key[0],
-        ranker=key[1],
-        kind=cast(RankerKind, key[2]),
+        task=whole["task"],
+        ranker=whole["ranker"],
+        kind=cast(RankerKind, whole["ranker_kind"]),
         placed=dict(sorted(defined.items(), key=lambda pair: pair[1])),
         p=pairs | {(other, system): p for (system, other), p in pairs.items()},
-        friedman_p=rows.find("p", "ranking").value,
-        controls=controls,
+        friedman_p=whole.estimate.value,
+        controls={row["system"] for row in places if row["system_kind"] == "control"},
         claims=claims,
         unsure=tests[-1].estimate.reason if tests else "",
     )

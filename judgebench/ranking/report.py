@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from judgebench.ranking.rankers import WRONG_CLAIMS, OneRanking, RankedTask, Rankings
 from judgebench.records import Estimate, Row
@@ -179,7 +178,7 @@ def rankings_part(rankings: Rankings) -> ReportSection:
     how_sure = (HOW_SURE if has_claims else NO_RANKINGS,)
     blocks = [Block("Whose arguments help to decide?", how_sure, lead=True, on_screen=True)]
     for number, task in enumerate(rankings.tasks, start=1):
-        sentences = (*ranking_sentences(rankings, task), _about(rankings, task))
+        sentences = (*ranking_sentences(rankings, task), _about(task))
         medals = medals_table(rankings, task, f"ranking_medals-{number}")
         blocks.append(Block(task.title, sentences, (medals,), lead=True, on_screen=True))
     for n, (title, specs) in enumerate(_TABLES.items()):
@@ -194,10 +193,10 @@ def rankings_part(rankings: Rankings) -> ReportSection:
     )
 
 
-def _about(rankings: Rankings, task: RankedTask) -> str:
+def _about(task: RankedTask) -> str:
     """The number of instances, how they are scored, and which labels are not ranked."""
     left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
-    n = counted(rankings.instances(task.name), "instance")
+    n = counted(task.n_instances, "instance")
     return f"{n}, scored by {task.metric_words}{left_out}."
 
 
@@ -264,16 +263,16 @@ def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tu
 
 def ranking_sentences(rankings: Rankings, task: RankedTask) -> list[str]:
     """The sentences on the rankings of one task."""
-    ranked, titles = claiming(rankings, task), rankings.titles
-    lengths = rankings.rows.select("length_bias", "rho", task=task.name)
-    by_length = _sided(rankings, task, [(row["ranker"], row) for row in lengths])
+    ranked = claiming(rankings, task)
+    lengths = _rows_of(rankings, task, "length_bias", "rho")
+    kin = _rows_of(rankings, task, "self_preference", "places")
     return [
         *_grouped((r.title, _best(r, task)) for r in ranked),
         *_grouped((r.title, _controls(r, task)) for r in ranked),
         *_no_difference(ranked),
-        *_by_side(_with_humans(rankings, task), titles, "tau-b", _AGREEMENTS),
-        *_by_side(by_length, titles, "rho", _LENGTHS),
-        *_self_preferences(rankings, task, titles),
+        *_by_side(rankings, task, _with_humans(rankings, task), "tau-b", _AGREEMENTS),
+        *_by_side(rankings, task, lengths, "rho", _LENGTHS),
+        *_by_side(rankings, task, kin, "places", _KIN),
     ]
 
 
@@ -348,17 +347,6 @@ def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:
         yield f"Friedman's test shows no difference between the real arguments for {listed(flat)}."
 
 
-def _with_humans(rankings: Rankings, task: RankedTask) -> list[_Sided]:
-    """The agreement of rankers with the humans."""
-    humans = {r.ranker for r in rankings.of(task.name) if r.kind == "humans"}
-    found = []
-    for row in rankings.rows.select("agreement", "tau_b", task=task.name):
-        others = [name for name in (row["ranker"], row["other"]) if name not in humans]
-        found += [(others[0], row)] if len(others) == 1 else []
-    return _sided(rankings, task, found)
-
-
-_Sided = tuple[str, Row, Literal["up", "down", ""]]  # ranker, row, and its side of 0
 _AGREEMENTS = {
     "up": "Agreement with the humans beyond chance: {}.",
     "down": "Disagreement with the humans beyond chance: {}.",
@@ -368,39 +356,43 @@ _LENGTHS = {
     "up": "Longer arguments rank higher with {}.",
     "down": "Shorter arguments rank higher with {}.",
 }
+_KIN = {"up": "Arguments of a relative are ranked higher than other rankers do by {}."}
+
+
+def _with_humans(rankings: Rankings, task: RankedTask) -> list[tuple[str, Row]]:
+    """The agreement of rankers with the humans, by the ranker."""
+    humans = {r.ranker for r in rankings.of(task.name) if r.kind == "humans"}
+    pairs = [
+        ([name for name in (row["ranker"], row["other"]) if name not in humans], row)
+        for row in rankings.rows.select("agreement", "tau_b", task=task.name)
+    ]
+    return [(others[0], row) for others, row in pairs if len(others) == 1]
+
+
+def _rows_of(
+    rankings: Rankings, task: RankedTask, analysis: str, statistic: str
+) -> list[tuple[str, Row]]:
+    rows = rankings.rows.select(analysis, statistic, task=task.name)
+    return [(row["ranker"], row) for row in rows]
 
 
 def _by_side(
-    sided: Sequence[_Sided], titles: Mapping[str, str], symbol: str, sentences: Mapping[str, str]
-) -> Iterator[str]:
-    """A sentence for each side of 0 on which there are rankers."""
-    for side, sentence in sentences.items():
-        on_it = [(name, row.estimate) for name, row, where in sided if where == side]
-        if on_it:
-            named = [f"{titles.get(name, name)} ({symbol} {e:.2f})" for name, e in on_it]
-            yield sentence.format(listed(named))
-
-
-def _self_preferences(
-    rankings: Rankings, task: RankedTask, titles: Mapping[str, str]
-) -> Iterator[str]:
-    rows = rankings.rows.select("self_preference", "places", task=task.name)
-    for _, row, side in _sided(rankings, task, [(row["ranker"], row) for row in rows]):
-        if side == "up":
-            yield (
-                f"{titles.get(row['ranker'], row['ranker'])} ranks {row['system']} higher than "
-                f"the other rankers do, by {row.estimate:.2f} places ({row['akin']})."
-            )
-
-
-def _sided(rankings: Rankings, task: RankedTask, rows: Sequence[tuple[str, Row]]) -> list[_Sided]:
-    """Ranker, row, and `up` or `down` where it lies on that side of 0, whatever the number of
-    rankers that this may be said of; otherwise empty. Control rankers and what is undefined go."""
-    said = {r.ranker for r in claiming(rankings, task)}
-    kept = [(name, row) for name, row in rows if name in said and row.estimate.value is not None]
-    found: list[_Sided] = []
-    for name, row in kept:
+    rankings: Rankings, task: RankedTask, rows: Sequence[tuple[str, Row]], symbol: str,
+    sentences: Mapping[str, str],
+) -> Iterator[str]:  # fmt: skip
+    """A sentence for each side of 0 on which there are rankers, `up` or `down`, whatever the number
+    of rankers that this may be said of; else ''. Control rankers and what is undefined go."""
+    titles = {r.ranker: r.title for r in claiming(rankings, task)}
+    defined = [
+        (name, row) for name, row in rows if name in titles and row.estimate.value is not None
+    ]
+    by_side: dict[str, list[str]] = {}
+    for name, row in defined:
         p = rankings.rows.find("p", row.analysis, **{key: row[key] for key in row.keys}).value
-        side: Literal["up", "down"] = "up" if (row.estimate.value or 0.0) > 0 else "down"
-        found.append((name, row, side if p and p * len(kept) < WRONG_CLAIMS else ""))
-    return found
+        side = "up" if (row.estimate.value or 0.0) > 0 else "down"
+        side = side if p and p * len(defined) < WRONG_CLAIMS else ""
+        about = f" on {row['system']}, {row['akin']}" if row["system"] else ""
+        words = f"{titles[name]}{about} ({symbol} {row.estimate:.2f})"
+        by_side.setdefault(side, []).append(words)
+    yield from (text.format(listed(by_side[side])) for side, text in sentences.items()
+                if side in by_side)  # fmt: skip

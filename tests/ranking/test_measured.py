@@ -164,7 +164,7 @@ def test_notes_tell_what_a_reader_must_know(tmp_path: Path) -> None:
 
 def test_labels_that_are_not_ranked_are_kept(tmp_path: Path) -> None:
     found = ranked(make(tmp_path))
-    assert found.instances("t") == 3
+    assert found.tasks[0].n_instances == 3
     assert found.tasks[0].left_out == ("open",)
 
 

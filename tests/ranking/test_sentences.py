@@ -98,11 +98,11 @@ def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
     assert length == [
         "Longer arguments rank higher with judge/one-8b (judge) (rho 0.31 [0.21, 0.41])."
     ]
-    own = "judge/one-8b (judge) ranks qwen-1.5b higher than the other rankers do, by 0.50 "
-    assert [s for s in said(PLANTED) if "ranks qwen" in s] == [
-        f"{own}[0.30, 0.70] places (of the family qwen)."
+    assert [s for s in said(PLANTED) if "relative" in s] == [
+        "Arguments of a relative are ranked higher than other rankers do by judge/one-8b (judge) "
+        "on qwen-1.5b, of the family qwen (places 0.50 [0.30, 0.70])."
     ]
-    assert not [s for s in said(PLANTED, 1) if "ranks qwen" in s]
+    assert not [s for s in said(PLANTED, 1) if "relative" in s]
 
 
 def test_without_resamples_humans_and_controls_little_is_said() -> None:
