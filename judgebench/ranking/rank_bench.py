@@ -174,22 +174,23 @@ def init(file: Path, to: Path | None = None) -> list[str]:
 
 def _columns(table: Table) -> dict[str, Any]:
     """The columns of a task by role. Raises SetupError without a question or its key."""
-    lists = [c for name in _LISTS for c in table.columns if plain_name(c) == name][:1]
-    options = lists or [c for c in table.columns if _OPTION.fullmatch(plain_name(c))]
-    by_name = {plain_name(c): c for c in table.columns if c not in options}
-    found = {
-        role: by_name[name]
-        for role, names in _NAMES.items()
-        for name in reversed(names)  # the first counts
-        if name in by_name
-    }
+    by_name = {plain_name(column): column for column in table.columns}
+    lists = [by_name[name] for name in _LISTS if name in by_name]
+    options = lists or [c for name, c in by_name.items() if _OPTION.fullmatch(name)]
+    found: dict[str, Any] = {}
+    for role, names in _NAMES.items():
+        known = [by_name[n] for n in names if n in by_name and by_name[n] not in options]
+        if known:
+            found[role] = known[0]
     raise_any([
         Problem(f"no column is known to hold the {what}", table.file, 1, role,
                 ", ".join(table.columns), f"one named {', '.join(_NAMES[role])}")
         for role, what in (("text", "questions"), ("label", "right answers"))
         if role not in found
     ])  # fmt: skip
-    return {**found, "options": lists[0] if lists else options} if options else found
+    if options:
+        found["options"] = lists[0] if lists else options
+    return found
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,7 @@ class TaskFitness:
     `rows` hold `alpha` over items that two or more experts ranked (`n` in it; `n_missing` were
     asked and are not among them); Friedman's `chi_square` and `p` over the items that have a mean
     rank for every system, or the reason why there is no test; the `mean_rank` of each system over
-    the same items; and `alpha` of the items of one `label`, and of those `without` it. `is_firm` is
-    true where the whole interval of alpha lies on the verdict's side of `min_alpha`.
+    the same items; and `alpha` of the items of one `label`, and of those `without` it.
     """
 
     task: str
@@ -62,7 +61,6 @@ class TaskFitness:
     left_out: tuple[str, ...]
     fitness: Fitness
     reasons: tuple[str, ...]
-    is_firm: bool
 
     @property
     def alpha(self) -> Estimate:
@@ -82,7 +80,9 @@ class Suitability(Shown):
         """A block of sentences for each task, then the tables of all."""
         rows = Results(tuple(row for task in self.tasks for row in task.rows))
         verdicts = [
-            Block(f"{task.task}: {headline(task)}", tuple(fitness_sentences(task)), on_screen=True)
+            Block(
+                f"{task.task}: {task.fitness.value}", tuple(fitness_sentences(task)), on_screen=True
+            )
             for task in self.tasks
         ]
         return ReportSection(
@@ -137,7 +137,6 @@ def fitness_of(
         left_out=ranks.left_out,
         fitness=fitness,
         reasons=(*reasons, *_on_labels(alpha, labels, min_alpha)),
-        is_firm=_is_firm(fitness, alpha, min_alpha),
     )
 
 
@@ -162,13 +161,6 @@ def judge(
         return (Fitness.SUITABLE if differ else Fitness.CANT_TELL), reasons
     is_below = alpha.high is not None and alpha.high < min_alpha
     return (Fitness.NOT_SUITABLE if is_below or differ is False else Fitness.CANT_TELL), reasons
-
-
-def _is_firm(fitness: Fitness, alpha: Estimate, min_alpha: float) -> bool:
-    if alpha.low is None or alpha.high is None:
-        return False
-    firm = {Fitness.SUITABLE: alpha.low >= min_alpha, Fitness.NOT_SUITABLE: alpha.high < min_alpha}
-    return firm.get(fitness, False)
 
 
 # --- agreement -----------------------------------------------------------------------------------
@@ -267,12 +259,6 @@ def _on_labels(
 
 
 # --- what a report shows --------------------------------------------------------------------------
-
-
-def headline(found: TaskFitness) -> str:
-    """`suitable`, or `suitable, for now` where the interval of alpha leaves it open."""
-    is_open = found.fitness is not Fitness.CANT_TELL and not found.is_firm
-    return f"{found.fitness.value}, for now" if is_open else found.fitness.value
 
 
 def fitness_sentences(found: TaskFitness) -> list[str]:

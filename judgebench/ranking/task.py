@@ -152,12 +152,10 @@ class SplitSizes(StrictModel):
 
     @model_validator(mode="after")
     def _counts_or_fractions(self) -> SplitSizes:
-        sizes = self.sizes
-        if all(isinstance(size, int) for size in sizes):
-            if min(sizes) < 1:
-                raise ValueError("each split needs one instance or more")
-        elif not all(0 < size < 1 for size in sizes) or abs(sum(sizes) - 1) > 1e-9:
-            raise ValueError("give three counts, or three fractions that add up to 1")
+        are_counts = all(isinstance(size, int) and size > 0 for size in self.sizes)
+        are_shares = all(0 < size < 1 for size in self.sizes) and abs(sum(self.sizes) - 1) <= 1e-9
+        if not are_counts and not are_shares:
+            raise ValueError("give three counts above 0, or three fractions that add up to 1")
         return self
 
     @property

@@ -114,7 +114,7 @@ def test_from_a_run_to_human_ranks_in_its_report(tmp_path: Path, call: Call) -> 
     """init, serve and export: the second is what two people do on its pages."""
     from annotate_case import give_labels
 
-    from judgebench.annotation.store import open_store, screen_of
+    from judgebench.annotation.store import open_store
 
     run: RunFolder = make(tmp_path / "run")
     (config,) = write_studies(run.path, 0)
@@ -125,7 +125,7 @@ def test_from_a_run_to_human_ranks_in_its_report(tmp_path: Path, call: Call) -> 
         for annotator in ("expert-1", "expert-2"):
             for name in store.assigned(annotator):
                 screen = store.screens[name].screen
-                assert not {"gold", "m1"} & set(str(screen_of(store, annotator, name)).split("'"))
+                assert not {"gold", "m1"} & set(screen.model_dump_json().split('"'))
                 texts = {s.slot: s.text for s in screen.sections if s.slot is not None}
                 ranks = {
                     f.key: "1" if texts[f.slot].startswith("Gold") else "3" for f in screen.fields

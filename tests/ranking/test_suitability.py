@@ -18,7 +18,6 @@ from judgebench.ranking.suitability import (
     TaskFitness,
     fitness_of,
     fitness_sentences,
-    headline,
     judge,
     suitability,
 )
@@ -226,13 +225,6 @@ def test_labels_that_hardly_recur_have_no_row() -> None:
     assert fitness_of(same, "claims").rows.select("label") == []
 
 
-def test_a_verdict_is_firm_where_the_whole_interval_lies_on_its_side() -> None:
-    sure, unsure = of(world(0, 40, noise=0.2)), of(world(0, 5, noise=0.8))
-    assert sure.is_firm
-    assert not unsure.is_firm
-    assert of(world(0, 40, noise=None)).is_firm
-
-
 @pytest.fixture(scope="module")
 def whole() -> Suitability:
     """Experts who agree on seven items of a task with a name that would be markup."""
@@ -256,21 +248,11 @@ def printed(found: Suitability) -> str:
 def test_the_markdown_shows_the_same_escaped(whole: Suitability) -> None:
     text, (found,) = to_markdown([whole.part], ""), whole.tasks
     assert text.startswith("# is the task fit to rank arguments by?\n\n## Caveats\n\n- ben left")
-    assert f"## claims\\|&lt;b&gt;: {headline(found)}" in text
+    assert f"## claims\\|&lt;b&gt;: {found.fitness.value}" in text
     assert "<b>" not in text
     assert f"| {found.alpha.value:.3f} [" in text
     for row in found.rows.select("mean_rank"):
         assert f"| {row.estimate.value:.2f} |" in text
-
-
-def test_a_verdict_whose_interval_leaves_it_open_holds_for_now(found: TaskFitness) -> None:
-    for fitness, firm, words in [
-        (Fitness.SUITABLE, True, "suitable"),
-        (Fitness.SUITABLE, False, "suitable, for now"),
-        (Fitness.NOT_SUITABLE, False, "not suitable, for now"),
-        (Fitness.CANT_TELL, False, "can't tell"),
-    ]:
-        assert headline(replace(found, fitness=fitness, is_firm=firm)) == words
 
 
 def test_few_items_have_an_interval_that_is_too_narrow(found: TaskFitness) -> None:

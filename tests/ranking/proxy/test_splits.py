@@ -86,7 +86,7 @@ def test_counts_that_do_not_add_up_are_told() -> None:
 
 @pytest.mark.parametrize("sizes", [(1, 1, 0), (0.5, 0.5, 0.5), (10, 0.2, 0.1), (1.0, 0.0, 0.0)])
 def test_sizes_are_three_counts_or_three_fractions(sizes: tuple[float, float, float]) -> None:
-    with pytest.raises(ValidationError, match=r"one instance or more|add up to 1"):
+    with pytest.raises(ValidationError, match="three counts above 0"):
         SplitSizes(train=sizes[0], development=sizes[1], test=sizes[2])
 
 
