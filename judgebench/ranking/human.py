@@ -172,8 +172,8 @@ def _whole_items(
         if n == n_systems:
             whole += item_ranks
         else:
-            said = f"{annotator} ranked {n} of {n_systems} arguments of {shorten(item_id)}"
-            warnings.append(f"{task}: {said}: the item is left out for this annotator")
+            note = f"{annotator} ranked {n} of {n_systems} arguments of {shorten(item_id)}"
+            warnings.append(f"{task}: {note}: the item is left out for this annotator")
     return HumanRanks(tuple(whole), asked, tuple(warnings))
 
 

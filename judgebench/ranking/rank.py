@@ -310,8 +310,8 @@ def _notes(run: RankedRun) -> Iterator[str]:
         writers = [*(s.name for s in task.systems), *(g.name for g in run.ranking.proxy.generators)]
         for system in dict.fromkeys(writers):
             if lacking := n - len(task.arguments.get(system, {})):
-                said = f"{system} has no argument on {lacking} of {n} instances"
-                yield f"{title}: {said}, which are left out of its rankings."
+                gap = f"{system} has no argument on {lacking} of {n} instances"
+                yield f"{title}: {gap}, which are left out of its rankings."
 
 
 # --- one ranking ---------------------------------------------------------------------------------

@@ -413,9 +413,9 @@ def _step(
             found = [p for p in folder.damage() if p.file.startswith(f"{folder.path / PROXY}")]
             folder.reopen(PROXY)
             for problem in found:
-                said = f"{problem}; what it lacks is made again"
-                progress.say(said)
-                folder.note_change(problem.file.removeprefix(f"{folder.path}/"), f"{said}.")
+                note = f"{problem}; what it lacks is made again"
+                progress.say(note)
+                folder.note_change(problem.file.removeprefix(f"{folder.path}/"), f"{note}.")
         yield step
         if step.stop.wanted:
             raise Interrupted

@@ -245,8 +245,8 @@ def _with_stand(system: str, stand: tuple[int, int] | None) -> str:
     if stand is None:
         return system
     above, unclear = stand
-    said = f", above {above}" if above else ", unclear" if unclear else ""
-    return f"{system} (control{said})"
+    stand_text = f", above {above}" if above else ", unclear" if unclear else ""
+    return f"{system} (control{stand_text})"
 
 
 def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tuple[int, int]:
@@ -281,10 +281,10 @@ def claiming(rankings: Rankings, task: RankedTask) -> list[OneRanking]:
     return [r for r in rankings.of(task.name) if r.kind != "control"]
 
 
-def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _grouped(sentences: Iterable[tuple[str, str]]) -> Iterator[str]:
     """One sentence for all rankers of which the same is said."""
     groups: dict[str, list[str]] = {}
-    for ranker, words in said:
+    for ranker, words in sentences:
         groups.setdefault(words, []).append(ranker)
     yield from (f"{listed(names)}: {words}." for words, names in groups.items() if words)
 
@@ -331,12 +331,12 @@ def _controls(ranking: OneRanking, task: RankedTask) -> str:
         if above
     ]
     unclear = [name for name, (above, n_unclear) in stands.items() if n_unclear and not above]
-    said = [f"misled by {listed(misled)}"] if misled else []
+    parts = [f"misled by {listed(misled)}"] if misled else []
     if unclear:
-        said.append(f"{listed(unclear)} cannot be distinguished from some arguments")
-    if not said:
-        said = [f"not misled: every control case ranks below every argument ({listed(controls)})"]
-    return "; ".join(said)
+        parts.append(f"{listed(unclear)} cannot be distinguished from some arguments")
+    if not parts:
+        parts = [f"not misled: every control case ranks below every argument ({listed(controls)})"]
+    return "; ".join(parts)
 
 
 def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:

@@ -227,13 +227,13 @@ def _on_agreement(alpha: Estimate, bar: float) -> str:
     if alpha.value is None:
         return f"Agreement is undefined: {alpha.reason}."
     reaches = "reaches" if alpha.value >= bar else "stays below"
-    said = f"The experts' alpha of {alpha.value:.2f} {reaches} the bar of {bar:.2f}"
+    sentence = f"The experts' alpha of {alpha.value:.2f} {reaches} the bar of {bar:.2f}"
     if alpha.low is None or alpha.high is None:
-        return f"{said}, and has no interval: {alpha.reason}."
+        return f"{sentence}, and has no interval: {alpha.reason}."
     between = f"[{alpha.low:.2f}, {alpha.high:.2f}]"
     if alpha.low < bar <= alpha.high:
-        return f"{said}, but its interval {between} reaches across it."
-    return f"{said}, with its whole interval {between}."
+        return f"{sentence}, but its interval {between} reaches across it."
+    return f"{sentence}, with its whole interval {between}."
 
 
 def _on_difference(p: Estimate) -> str:

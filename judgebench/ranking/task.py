@@ -420,10 +420,10 @@ def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
     except TypeError as error:
         raise SetupError(Problem(f"is no argument: {error}", str(path), number)) from None
     for name in ("task", "item_id", "system", "text"):
-        said = getattr(argument, name)
-        if not isinstance(said, str) or not (said.strip() or name == "text"):
+        text = getattr(argument, name)
+        if not isinstance(text, str) or not (text.strip() or name == "text"):
             message = "must be a text" + (" that is not blank" if name != "text" else "")
-            raise SetupError(Problem(message, str(path), number, name, repr(said)[:80]))
+            raise SetupError(Problem(message, str(path), number, name, repr(text)[:80]))
     return argument
 
 

@@ -124,8 +124,8 @@ def read_table_task(
     if columns.options is None:
         return instances, tuple(notes)
     if placed := sum(_NAMES_A_PLACE.search(i.argument) is not None for i in instances):
-        said = "arguments name an option by its place: these questions keep the order of options."
-        notes.append(f"{placed} {said}")
+        note = "arguments name an option by its place: these questions keep the order of options."
+        notes.append(f"{placed} {note}")
     varied = ([i] if _NAMES_A_PLACE.search(i.argument) else versions(i) for i in instances)
     return [version for each in varied for version in each], tuple(notes)
 
@@ -311,8 +311,8 @@ def _read(
     except JudgebenchError:
         raise
     except Exception as error:  # whatever a foreign file raises
-        said = f"its reader failed: {type(error).__name__}: {error}"
-        raise SetupError(Problem(said, str(yaml), field="reader", found=spec.reader)) from error
+        message = f"its reader failed: {type(error).__name__}: {error}"
+        raise SetupError(Problem(message, str(yaml), field="reader", found=spec.reader)) from error
 
 
 def load_reader(path: Path) -> TaskReader:
