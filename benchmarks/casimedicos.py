@@ -85,7 +85,7 @@ def ranked(
     names = tuple(s.name for s in SYSTEMS)
     scores = RankerScores(
         TASK.name, "expert-trained", "expert-trained", names, tuple(i.item_id for i in test),
-        np.arange(len(test)), drawn.mean(axis=0), hits.mean(axis=0), hits, drawn=drawn,
+        np.arange(len(test)), drawn.mean(axis=0), hits, drawn=drawn,
     )  # fmt: skip
     rows = rank(scores, SYSTEMS, TASK.metric)
     said = ranking_sentences(Rankings("r", (TASK,), Results(tuple(rows))), TASK)

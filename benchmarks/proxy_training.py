@@ -37,7 +37,6 @@ from judgebench.prompt import Prompt
 from judgebench.ranking.task import (
     EvaluatorConfig,
     ProxyTask,
-    SampleConfig,
     Split,
     TaskInstance,
     TrainingConfig,
@@ -202,7 +201,7 @@ def main() -> None:
     epochs, seeds = (1, 1) if given.quick else (given.epochs, given.seeds)
     task = load_task(TASK, data_folder=given.data_folder) if given.data_folder else invented(600)
     if given.quick:
-        task = sample_task(task, SampleConfig(train=32, development=16), 0)
+        task = sample_task(task, {"train": 32, "development": 16}, 0)
     task = replace(task, instances=[i for i in task.instances if i.split != "test"])
     training = TrainingConfig(epochs=epochs, patience=epochs, max_tokens=512)
     config = EvaluatorConfig(encoder=given.encoder, training=training)

@@ -53,8 +53,7 @@ def evaluators(
         good = help_of + rng.normal(0, spread, (draws, 1, 8)) + items
         good = good + rng.normal(0, 0.7, (1, n, 8)) + rng.normal(0, 0.5, (draws, n, 8))
         right = (good > 0).astype(float)
-        mean = right.mean(axis=0)
-        yield scores(name, name, good.mean(axis=0), correct=mean, trainings=right, drawn=good)  # type: ignore[arg-type]
+        yield scores(name, name, good.mean(axis=0), trainings=right, drawn=good)  # type: ignore[arg-type]
 
 
 def coins(rng: np.random.Generator, n: int) -> Iterator[RankerScores]:

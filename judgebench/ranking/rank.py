@@ -6,11 +6,11 @@ ranker's scores made into a ranking: places, how firm they are, and which system
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, groupby
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,6 @@ from judgebench.ranking.rankers import (
     columns,
     length_bias,
     read_ranking,
-    read_tasks,
     read_trained,
     self_preference,
 )
@@ -53,9 +52,7 @@ from judgebench.stats.paired_tests import OVER_TRAININGS, holm, p_of_differences
 from judgebench.stats.ranks import (
     FRIEDMAN,
     friedman,
-    groups,
     levels,
-    nemenyi_critical_difference,
     places,
 )
 from judgebench.studies.answers import indexed
@@ -65,7 +62,7 @@ from judgebench.studies.study import Study
 
 
 def evaluator_scores(
-    run: Path, task: KeptTask, trained: Mapping[str, Trained]
+    run: Path, task: KeptTask, trained: Sequence[Trained]
 ) -> tuple[list[RankerScores], dict[str, int]]:
     """One for each kind of evaluator, its draws averaged; those not yet trained are left out.
 
@@ -73,12 +70,11 @@ def evaluator_scores(
     evaluator takes, and was cut.
     """
     found, cut = [], np.zeros(task.words.shape, dtype=bool)
-    for kind, same in groupby(task.evaluators, key=itemgetter(0)):
-        read = [_decided(run, task, trained[name]) for _, name in same if name in trained]
-        if read:
-            probability, right, was_cut = (np.array(part) for part in zip(*read, strict=True))
-            cut |= was_cut.any(axis=0)
-            found.append(_scores(task, kind, kind, probability.mean(axis=0), right, probability))
+    for kind, same in groupby(trained, key=lambda training: training.kind):
+        decisions = [_decided(run, task, training) for training in same]
+        probability, right, was_cut = (np.array(part) for part in zip(*decisions, strict=True))
+        cut |= was_cut.any(axis=0)
+        found.append(_scores(task, kind, kind, probability.mean(axis=0), right, probability))
     names = [system.name for system in task.systems]
     return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
 
@@ -116,7 +112,7 @@ def _last(
 def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
     """One for each judge that was asked about this task's arguments; what it said of an argument as
     it no longer stands is left out."""
-    asked = task.answers() if task.judged else {}
+    asked = task.answers()
     for judge in study.real_judges:
         values = np.full(task.words.shape, np.nan)
         for at, verdict in _last(judge.verdicts, asked):
@@ -129,7 +125,7 @@ def _judged(verdict: Verdict, rubric: Rubric) -> float:
     """1 for the best label of every ordinal metric, 0 for the worst ones, the mean between;
     expected over these labels where the judge gave probabilities; NaN where a label is missing or
     an abstention."""
-    found = []
+    scores = []
     for metric in (m for m in rubric.metrics if m.kind == "ordinal"):
         penalty = dict(zip(metric.label_texts, map(float, metric.penalties), strict=True))
         label = verdict.labels.get(metric.id)
@@ -137,13 +133,12 @@ def _judged(verdict: Verdict, rubric: Rubric) -> float:
             return float("nan")
         asked = (verdict.probabilities or {}).get(metric.id, {})
         graded = {text: p for text, p in asked.items() if text in penalty}
-        total = sum(graded.values())
-        if not total:
-            graded, total = {label: 1.0}, 1.0
-        expected = sum(p * penalty[text] for text, p in graded.items()) / total
+        if not sum(graded.values()):
+            graded = {label: 1.0}
+        expected = sum(p * penalty[text] for text, p in graded.items()) / sum(graded.values())
         best, worst = min(penalty.values()), max(penalty.values())
-        found.append(1 - (expected - best) / (worst - best))
-    return float(np.mean(found)) if found else float("nan")
+        scores.append(1 - (expected - best) / (worst - best))
+    return float(np.mean(scores)) if scores else float("nan")
 
 
 # --- control rankers -----------------------------------------------------------------------------
@@ -166,9 +161,9 @@ def _scores(
     drawn: FloatArray | None = None,
 ) -> RankerScores:
     names, clusters = tuple(s.name for s in task.systems), Clusters.of(task.groups.values()).codes
-    correct = None if trainings is None else trainings.mean(axis=0)
-    of = (task.name, ranker, kind, names, task.items, clusters, values, correct, trainings)
-    return RankerScores(*of, drawn=drawn)
+    return RankerScores(
+        task.name, ranker, kind, names, task.items, clusters, values, trainings, drawn=drawn
+    )
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -179,8 +174,7 @@ class RankedRun:
     """The ranking of a run folder, beside its study. `evaluators` holds, by task, their scores and
     how many inputs were cut; `judges` maps judges to their backends."""
 
-    about: KeptRanking
-    tasks: tuple[KeptTask, ...]
+    ranking: KeptRanking
     evaluators: Mapping[str, tuple[list[RankerScores], Mapping[str, int]]]
     trained: tuple[Trained, ...]
     judges: Mapping[str, str]
@@ -189,15 +183,17 @@ class RankedRun:
 
 def read_ranked_run(run: RunFolder, study: Study) -> RankedRun:
     """The ranking of a run folder. Raises SetupError where it is damaged."""
-    about, tasks = read_ranking(run.path), tuple(read_tasks(run.path))
-    names = [name for task in tasks for _, name in task.evaluators]
-    trained = {name: found for name in names if (found := read_trained(run.path, name))}
+    ranking = read_ranking(run.path)
+    names = {t.name: [name for _, name in ranking.evaluators(t.name)] for t in ranking.tasks}
+    trained = {
+        task: [training for name in of_task if (training := read_trained(run.path, name))]
+        for task, of_task in names.items()
+    }
     inline = [j for j in run.manifest()["settings"]["judges"] if isinstance(j, dict)]
     return RankedRun(
-        about=about,
-        tasks=tasks,
-        evaluators={task.name: evaluator_scores(run.path, task, trained) for task in tasks},
-        trained=tuple(trained.values()),
+        ranking=ranking,
+        evaluators={t.name: evaluator_scores(run.path, t, trained[t.name]) for t in ranking.tasks},
+        trained=tuple(training for of_task in trained.values() for training in of_task),
         judges={j["name"]: j["backend"] for j in inline if {"name", "backend"} <= j.keys()},
         ranks=ranks_of(run.path),
     )
@@ -214,7 +210,8 @@ def measure_rankings(study: Study) -> Rankings | None:
     run = study.beside.get("ranking")
     if not isinstance(run, RankedRun):
         return None
-    rows = [row for task in run.tasks for row in _ranked_by_all(run, study, task)]
+    tasks = run.ranking.tasks
+    rows = [row for task in tasks for row in _ranked_by_all(run, study, task)]
     rows += [
         Row("trained", statistic, Estimate(getattr(t, statistic)), keys={
             "task": t.task, "ranker": t.evaluator, "ranker_kind": t.kind,
@@ -223,18 +220,18 @@ def measure_rankings(study: Study) -> Rankings | None:
         for t in run.trained
         for statistic in _TRAINING
     ]  # fmt: skip
-    rows += [row for task in run.tasks for row in _written(run, task)]
-    notes = (*_notes(run), *map(str, run.ranks.warnings if run.ranks else ()))
-    shown = tuple(task.shown for task in run.tasks)
-    return Rankings(run.about.name, shown, Results(tuple(rows)), notes, study.gaps)
+    rows += [row for task in tasks for row in _written(run, task)]
+    notes = (*_notes(run), *(run.ranks.warnings if run.ranks else ()))
+    shown = tuple(task.shown for task in tasks)
+    return Rankings(run.ranking.name, shown, Results(tuple(rows)), notes, study.gaps)
 
 
 def _ranked_by_all(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     """Every ranking of a task, and what lies between rankers."""
     written, level = task.shown.arguments, study.level
     scores = [*run.evaluators[task.name][0], *judge_scores(study, task)]
-    scores += control_scores(task, run.about.seed)
-    if run.ranks is not None and run.ranks.experts(task.name):
+    scores += control_scores(task, run.ranking.seed)
+    if run.ranks is not None and run.ranks.annotators(task.name):
         scores.append(human_scores(run.ranks, task.name, written, task.groups))
     for s in scores:
         yield from rank(s, task.systems, task.metric, level)
@@ -277,51 +274,44 @@ def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> 
         return "trained on its arguments among others"
     if scores.kind != "judge":
         return ""
-    for family, members in run.about.families.items():
+    for family, members in run.ranking.proxy.families.items():
         if {scores.ranker, system} <= {*members}:
             return f"of the family {family}"
-    same = run.judges.get(scores.ranker) == run.about.generators.get(system, "")
+    backends = {generator.name: generator.backend for generator in run.ranking.proxy.generators}
+    same = run.judges.get(scores.ranker) == backends.get(system, "")
     return "the same model" if same else ""
 
 
 def _written(run: RankedRun, task: KeptTask) -> Iterator[Row]:
-    """The number of ranked instances; and on each system its words, the share of its extracts that
-    stands in the document, and how many inputs were cut."""
+    """The number of ranked instances; and on each system its words, and how many inputs were
+    cut."""
     keys = {"task": task.name, "other": ", ".join(task.left_out)}
     yield Row("task", "instances", Estimate(len(task.items)), keys=keys)
     words = np.nanmean(task.words, axis=0) if len(task.items) else ()
     for system, mean_words in zip(task.systems, words, strict=True):
         keys = {"task": task.name, "system": system.name, "system_kind": system.kind}
-        arguments = task.arguments[system.name].values()
-        verbatim = [a.verbatim for a in arguments if a.verbatim is not None]
-        found = {"mean_words": float(mean_words)}
-        found |= {"verbatim": float(np.mean(verbatim))} if verbatim else {}
-        found["cut"] = run.evaluators[task.name][1][system.name]
-        for statistic, value in found.items():
+        n_cut = run.evaluators[task.name][1][system.name]
+        for statistic, value in {"mean_words": float(mean_words), "cut": n_cut}.items():
             yield Row("argument", statistic, Estimate(value), keys=keys)
 
 
 def _notes(run: RankedRun) -> Iterator[str]:
-    for task in run.tasks:
+    for task in run.ranking.tasks:
         title, n, groups = task.title, len(task.items), len(set(task.groups.values()))
-        for kind in task.kinds:
-            wanted = sum(of == kind for of, _ in task.evaluators)
-            there = sum((t.task, t.kind) == (task.name, kind) for t in run.trained)
-            if there < wanted:
-                yield f"{title}: {kind}: {there} of {wanted} evaluators are trained."
+        due = Counter(kind for kind, _ in run.ranking.evaluators(task.name))
+        trained = Counter(t.kind for t in run.trained if t.task == task.name)
+        for kind, n_due in due.items():
+            if trained[kind] < n_due:
+                yield f"{title}: {kind}: {trained[kind]} of {n_due} evaluators are trained."
         yield from (f"{title}: {note}" for note in task.notes)
         if groups < FEW_CLUSTERS:
             few = f"only {groups} groups of instances"
             yield f"{title}: {few}: their intervals are rough ones, and nothing is tested."
-        for system in task.systems:
-            if lacking := n - len(task.arguments[system.name]):
-                said = f"{system.name} has no argument on {lacking} of {n} instances"
-                yield f"{title}: {said}, which are left out of its rankings."
-        for name in task.generators:
-            if name not in {system.name for system in task.systems}:
-                yield f"{title}: {name} has no argument at all and is not ranked."
-    if run.about.retrieval:
-        yield f"Passages were reranked by: {run.about.retrieval['reranker']['name']}."
+        writers = [*(s.name for s in task.systems), *(g.name for g in run.ranking.proxy.generators)]
+        for system in dict.fromkeys(writers):
+            if lacking := n - len(task.arguments.get(system, {})):
+                gap = f"{system} has no argument on {lacking} of {n} instances"
+                yield f"{title}: {gap}, which are left out of its rankings."
 
 
 # --- one ranking ---------------------------------------------------------------------------------
@@ -343,8 +333,8 @@ def rank(
     mean value. Everything rests on the same instances, those with a score for every system; the
     others are missing. A system without any score is left out, and the reason of `chi_square` says
     so. Scores, and values, that differ by no more than 1e-6 (`stats.ranks.TIE`) are level.
-    Average ranks, Friedman's test and Nemenyi's groups (`differ`) are of the real arguments alone;
-    a control case has the average rank at which it would stand among them.
+    Average ranks and Friedman's test are of the real arguments alone; a control case has the
+    average rank at which it would stand among them.
     Fewer than ten clusters give no p, and no range of places, which rests on it. Intervals and p of
     an evaluator hold items and trainings; trained once it has no p.
     """
@@ -353,8 +343,11 @@ def rank(
     if table.n:
         groups = _ranking(table, level, unscored)
     else:
-        test = Differ([], _joined(NO_INSTANCE, unscored))
-        groups = iter([_whole(table, test, _NO_CONTROL, _NO_SCORE)])
+        reason = "; ".join(filter(None, (NO_INSTANCE, unscored)))
+        none = Estimate(None, n=0, n_missing=table.n_missing, reason=reason)
+        tested = {"chi_square": none, "p": none}
+        others = {"controls_below": _NO_CONTROL, "average": _NO_SCORE}
+        groups = iter([("ranking", {}, {**tested, **others})])
     return [
         Row(analysis, statistic, e, "", metric if table.is_share else "", {**scores.keys, **keys})
         for analysis, keys, estimates in groups
@@ -369,36 +362,24 @@ def _ranking(table: Complete, level: float, unscored: str) -> Iterator[_Group]:
     if table.clusters.n < FEW_CLUSTERS:
         unsure = f"fewer than {FEW_CLUSTERS} groups of instances are too few to test an order"
     average_ranks, controls_below = _ranked(table, level)
-    test = differ(places(table.values[:, arguments]), table.clusters, level)
-    letters = dict(zip(arguments, test.letters, strict=True))
+    ranks = places(table.values[:, arguments])
+    tested = {
+        statistic: replace(estimate, n_missing=table.n_missing)
+        for statistic, estimate in friedman_of(ranks, table.clusters, unscored).items()
+    }
     p = p_of_differences(table.trainings, table.clusters, arguments)
     place = _places(table, p, level, unsure)
     order = sorted(range(len(names)), key=lambda i: (place[i].value or 0.0, names[i]))
     for i in order:
         keys = {"system": names[i], "system_kind": table.systems[i].kind}
-        keys["group"] = letters.get(i, "")
         estimates = {"score": found[i], "place": place[i], "average_rank": average_ranks[i]}
         yield "system", keys, estimates
-    yield _whole(
-        table, replace(test, reason=_joined(test.reason, unscored)), controls_below, average
-    )
+    yield "ranking", {}, {**tested, "controls_below": controls_below, "average": average}
     for distance in range(1, len(order)):  # neighbours first
         for i, j in zip(order, order[distance:], strict=False):
             p_value = None if unsure else float(p[i, j])
             found_p = Estimate(p_value, method=OVER_TRAININGS, n=table.n, reason=unsure)
             yield "above", {"system": names[i], "other": names[j]}, {"p": found_p}
-
-
-def _whole(table: Complete, test: Differ, controls_below: Estimate, average: Estimate) -> _Group:
-    """Friedman's test, and means over systems."""
-    tested = {
-        name: Estimate(value, None, None, method, table.n, table.n_missing, test.reason)
-        for name, value, method in (
-            ("chi_square", test.chi_square, FRIEDMAN), ("p", test.p, FRIEDMAN),
-            ("critical_difference", test.critical_difference, "Nemenyi's, of all pairs"),
-        )
-    }  # fmt: skip
-    return "ranking", {}, {**tested, "controls_below": controls_below, "average": average}
 
 
 def _scored(table: Complete, level: float) -> tuple[list[Estimate], Estimate]:
@@ -464,10 +445,6 @@ def _means(table: Complete, x: FloatArray, level: float, kind: Kind = "mean") ->
     return [clustered_estimate(sample, s, level, n=n, n_missing=missing) for s in statistics]
 
 
-def _joined(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))
-
-
 # --- where every system has a score --------------------------------------------------------------
 
 
@@ -507,16 +484,14 @@ class Complete:
 def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
     """The complete instances of those of `systems` that the ranker knows.
 
-    The score is `correct` where there is one, else the value. Systems come sorted by their name, so
-    that the order in which they are given moves nothing.
+    The score is that of the trainings where there are some, else the value. Systems come sorted by
+    their name, so that the order in which they are given moves nothing.
     """
     known = sorted((s for s in systems if s.name in scores.systems), key=lambda s: s.name)
     names = [s.name for s in known]
     values = columns(scores.values, scores, names)
-    right = scores.trainings
-    if right is None:
-        right = (scores.values if scores.correct is None else scores.correct)[None]
-    trainings = np.stack([columns(one, scores, names) for one in right])
+    right = scores.values[None] if scores.trainings is None else scores.trainings
+    trainings = np.stack([columns(training, scores, names) for training in right])
     there = np.isfinite(values) & np.isfinite(trainings).all(axis=0)
     scored = np.asarray(there.any(axis=0))
     whole = there[:, scored].all(axis=1) & scored.any()
@@ -528,7 +503,7 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
         values[whole][:, scored],
         Clusters(codes, int(codes.max(initial=-1)) + 1),
         scores.n_missing + int((~whole).sum()),
-        scores.correct is not None,
+        scores.trainings is not None,
         tuple(s.name for s, yes in zip(known, kept, strict=True) if not yes),
     )
 
@@ -536,41 +511,32 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
 # --- whether systems differ ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Differ:
-    """Friedman's test with Nemenyi's groups. `letters` has one entry per system. `reason` says why
-    there is no test, or that clusters are its blocks."""
+def friedman_of(ranks: FloatArray, clusters: Clusters, note: str = "") -> dict[str, Estimate]:
+    """The estimates `chi_square` and `p` of Friedman's test of ranks (instances, systems), 1 the
+    best; where there is none with the reason, to which a `note` is added.
 
-    letters: Sequence[str]
-    reason: str = ""
-    chi_square: float | None = None
-    p: float | None = None
-    critical_difference: float | None = None
-
-
-def differ(ranks: FloatArray, clusters: Clusters, level: float) -> Differ:
-    """Friedman's test and Nemenyi's groups of ranks (instances, systems), 1 the best.
-
-    Blocks must be independent. They are the instances, or, where a cluster holds
-    several, the clusters: the systems' mean ranks in each are ranked anew. Where the test finds no
-    difference at 1 - `level`, all systems are of one group. No test with fewer than 3 systems or 2
-    blocks, or where all systems tie in every block.
+    Blocks must be independent. They are the instances, or, where a cluster holds several, the
+    clusters: the systems' mean ranks in each are ranked anew. No test with fewer than 3 systems or
+    2 blocks, or where all systems tie in every block.
     """
     n, k = ranks.shape
-    clustered = clusters.n < n
-    blocks = "clusters" if clustered else "instances"
+    is_clustered = clusters.n < n
+    blocks = "clusters" if is_clustered else "instances"
+    chi_square = p = None
     if k < 3 or clusters.n < 2:
         here = f"here are {k} and {clusters.n}"
         reason = f"Friedman's test needs 3 real arguments and 2 {blocks}; {here}"
-        return Differ([""] * k, reason)
-    found = friedman(levels(-means(sums_by_cluster(ranks, clusters))))
-    if found.p is None:
-        return Differ([""] * k, f"all systems tie in all {found.blocks} {blocks}")
-    distance = nemenyi_critical_difference(k, found.blocks, level)
-    apart = found.p <= 1 - level
-    letters = groups(found.average_ranks, distance) if apart else ["a"] * k
-    reason = (
-        f"Friedman's test ranks the mean ranks in {clusters.n} clusters, "
-        f"since the {n} instances are not independent"
-    )
-    return Differ(letters, reason if clustered else "", found.chi_square, found.p, distance)
+    else:
+        test = friedman(levels(-means(sums_by_cluster(ranks, clusters))))
+        chi_square, p = test.chi_square, test.p
+        reason = (
+            f"Friedman's test ranks the mean ranks in {clusters.n} clusters, since the {n} "
+            "instances are not independent"
+        )
+        reason = reason if is_clustered else ""
+        reason = f"all systems tie in all {test.blocks} {blocks}" if p is None else reason
+    told = "; ".join(filter(None, (reason, note)))
+    return {
+        statistic: Estimate(value, method=FRIEDMAN, n=n, reason=told)
+        for statistic, value in (("chi_square", chi_square), ("p", p))
+    }

@@ -17,7 +17,6 @@ against j, a tie counting half for each side.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -334,44 +333,6 @@ def friedman(scores: FloatArray) -> Friedman:
         return Friedman(average, None, None, len(scores))
     chi_square, p = friedmanchisquare(*scores.T)
     return Friedman(average, float(chi_square), float(p), len(scores))
-
-
-def nemenyi_critical_difference(judges: int, blocks: int, level: float = 0.95) -> float:
-    """The distance from which on two average ranks differ, when all pairs are compared.
-
-    CD = q sqrt(k (k + 1) / (6 n)), q the quantile of the studentized range of k groups with
-    infinite degrees of freedom over sqrt(2). Nemenyi (1963); Demsar (2006), "Statistical
-    Comparisons of Classifiers over Multiple Data Sets", section 3.2.2.
-
-    >>> round(nemenyi_critical_difference(4, 14), 2)
-    1.25
-    """
-    from scipy.stats import studentized_range  # which takes a second to import
-
-    q = float(studentized_range.ppf(level, judges, np.inf))
-    return q * math.sqrt(judges * (judges + 1) / (12 * blocks))
-
-
-def groups(average_ranks: FloatArray, critical_difference: float) -> list[str]:
-    """One or more letters per judge; judges that share a letter are not shown to differ.
-
-    A group is a run of judges, in the order of their ranks, whose first and last lie closer than
-    the critical difference, and that is part of no longer such run: the bars of the diagram in
-    Demsar (2006), figure 1. `a` holds the best judge; after `z` come numbers in brackets.
-    """
-    order = np.argsort(average_ranks, kind="stable")
-    sorted_ranks = average_ranks[order]
-    ends = np.searchsorted(sorted_ranks, sorted_ranks + critical_difference, side="left")
-    letters = [""] * len(order)
-    reached, number = 0, 0
-    for start, end in enumerate(ends.tolist()):
-        if end <= reached:
-            continue
-        letter = chr(ord("a") + number) if number < 26 else f"[{number + 1}]"
-        for place in range(start, end):
-            letters[order[place]] += letter
-        reached, number = end, number + 1
-    return letters
 
 
 def mid_ranks(scores: FloatArray) -> FloatArray:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rank_scores import one, scored, systems_of
 
-from judgebench.ranking.rank import NO_INSTANCE, ONCE, differ, rank
+from judgebench.ranking.rank import NO_INSTANCE, ONCE, friedman_of, rank
 from judgebench.stats.arrays import Clusters
-from judgebench.stats.ranks import groups, nemenyi_critical_difference
 
 NAMES = ("gold", "gpt", "llama", "noise")
 REAL = ("gold", "gpt", "llama", "qwen")
@@ -77,8 +76,10 @@ def test_the_order_in_which_systems_are_given_changes_nothing(table) -> None:
     values, correct, clusters = table
     turned = [2, 0, 3, 1]
     names = [NAMES[i] for i in turned]
-    again = ranked(values[:, turned], names, correct[:, turned], clusters)
-    assert again == ranked(values, NAMES, correct, clusters)
+    scores = scored(values[:, turned], names, correct[:, turned], clusters)
+    again = rank(scores, systems_of(names), "accuracy")
+    scores = scored(values, NAMES, correct, clusters)
+    assert again == rank(scores, systems_of(NAMES), "accuracy")
 
 
 @settings(deadline=None, max_examples=40)
@@ -124,20 +125,13 @@ def test_ranges_of_places_are_what_tests_of_all_pairs_leave() -> None:
     assert ranges(found) == {first: (1, 1), middle: (2, 3), third: (2, 3), last: (4, 4)}
 
 
-def test_friedman_equals_scipy_and_groups_are_nemenyis() -> None:
+def test_friedman_equals_scipy() -> None:
     rng = np.random.default_rng(2)
     values = rng.normal(size=(60, 4)) + np.array([1, 0.9, 0.2, 0])
     found = ranked(values, REAL)
     expected = scipy.stats.friedmanchisquare(*values.T)
     assert found.whole["chi_square"].value == pytest.approx(expected.statistic)
     assert p_of(found) == pytest.approx(expected.pvalue)
-    assert found.whole["critical_difference"].value == pytest.approx(
-        nemenyi_critical_difference(4, 60)
-    )
-    ranks = scipy.stats.rankdata(-values, axis=1).mean(axis=0)
-    letters = groups(ranks, found.whole["critical_difference"].value)
-    assert [found.groups[name] for name in REAL] == letters
-    assert len(set(letters)) > 1
     assert reason_of(found) == ""
 
 
@@ -146,13 +140,13 @@ def test_copies_of_an_instance_within_its_cluster_add_no_certainty() -> None:
     values = rng.normal(size=(20, 4)) + np.array([0.5, 0.3, 0, 0])
     once = ranked(values)
     thrice = ranked(np.repeat(values, 3, axis=0), clusters=np.repeat(np.arange(20), 3))
-    for statistic in ("chi_square", "p", "critical_difference"):
+    for statistic in ("chi_square", "p"):
         value = once.whole[statistic].value
         assert thrice.whole[statistic].value == pytest.approx(value)
     assert "20 clusters" in reason_of(thrice)
     assert "60 instances are not independent" in reason_of(thrice)
     assert thrice.p == pytest.approx(once.p)
-    assert (ranges(thrice), thrice.groups) == (ranges(once), once.groups)
+    assert ranges(thrice) == ranges(once)
     for system in NAMES:
         low, high = once.average_ranks[system].low, once.scores[system].high
         assert thrice.average_ranks[system].low == pytest.approx(low)
@@ -168,9 +162,6 @@ def test_clusters_of_several_instances_are_friedmans_blocks() -> None:
     expected = scipy.stats.friedmanchisquare(*blocks.T)
     found = ranked(values, REAL, clusters=clusters)
     assert found.whole["chi_square"].value == pytest.approx(expected.statistic)
-    assert found.whole["critical_difference"].value == pytest.approx(
-        nemenyi_critical_difference(4, 6)
-    )
 
 
 def test_instances_without_every_score_are_missing_for_all_systems() -> None:
@@ -220,9 +211,8 @@ def test_only_named_systems_are_ranked() -> None:
 def test_without_friedmans_test_the_reason_is_told(values, names, reason: str) -> None:
     found = ranked(values, names)
     assert reason in reason_of(found)
-    for statistic in ("chi_square", "p", "critical_difference"):
+    for statistic in ("chi_square", "p"):
         assert found.whole[statistic].value is None
-    assert set(found.groups.values()) == {""}
 
 
 def test_one_cluster_shows_no_place_range() -> None:
@@ -265,8 +255,6 @@ def test_weaker_control_cases_make_no_difference_between_equal_arguments() -> No
     assert p_of(found) == pytest.approx(expected.pvalue)
     assert p_of(found) > 0.05
     assert scipy.stats.friedmanchisquare(*np.hstack([real, controls]).T).pvalue < 1e-20
-    assert {found.groups[name] for name in names[:3]} == {"a"}
-    assert {found.groups[name] for name in names[3:]} == {""}
     alone = ranked(real, names[:3])
     for name in names[:3]:
         assert found.average_ranks[name].value == alone.average_ranks[name].value
@@ -322,42 +310,14 @@ def test_fewer_than_ten_items_are_too_few_to_test_their_order() -> None:
     assert enough.clearly_above("gold", "noise")
 
 
-def one_apart() -> np.ndarray:
-    """Ranks of ten systems: the first is somewhat better, the last somewhat worse, the others
-    alike."""
-    rng = np.random.default_rng(12)
-    quality = np.array([0.7, *[0.0] * 8, -0.7])
-    return (-(rng.normal(size=(12, 10)) + quality)).argsort(axis=1).argsort(axis=1) + 1.0
-
-
-def test_pairs_are_not_told_apart_where_friedmans_test_finds_nothing() -> None:
-    ranks = one_apart()
-    found = differ(ranks, apart(12), 0.95)
-    assert found.p > 0.05
-    # Nemenyi's test alone would have told the first from the last.
-    assert len(set(groups(ranks.mean(axis=0), found.critical_difference))) > 1
-    assert set(found.letters) == {"a"}
-
-
-def test_the_level_is_that_of_test_and_groups() -> None:
-    ranks = one_apart()
-    found = differ(ranks, apart(12), 0.7)
-    assert found.p <= 0.3
-    assert found.letters == groups(ranks.mean(axis=0), found.critical_difference)
-    assert len(set(found.letters)) > 1
-    assert found.critical_difference < differ(ranks, apart(12), 0.95).critical_difference
-
-
 def test_clusters_that_cancel_out_tie() -> None:
     ranks = np.array([[1.0, 2, 3], [3, 2, 1]] * 2)
-    found = differ(ranks, Clusters(np.array([0, 0, 1, 1]), 2), 0.95)
-    assert found.p is None
-    assert found.reason == "all systems tie in all 2 clusters"
+    p = friedman_of(ranks, Clusters(np.array([0, 0, 1, 1]), 2))["p"]
+    assert p.value is None
+    assert p.reason == "all systems tie in all 2 clusters"
 
 
-@pytest.mark.parametrize("level", [0.9, 0.95])
-def test_ranks_that_all_agree_differ_at_any_level(level: float) -> None:
-    found = differ(np.tile([1.0, 2, 3, 4], (40, 1)), apart(40), level)
-    assert found.letters == ["a", "b", "c", "d"]
-    assert found.chi_square == pytest.approx(120)
-    assert found.reason == ""
+def test_ranks_that_all_agree_differ() -> None:
+    tested = friedman_of(np.tile([1.0, 2, 3, 4], (40, 1)), apart(40))
+    assert tested["chi_square"].value == pytest.approx(120)
+    assert tested["p"].reason == ""

@@ -4,7 +4,7 @@ import pytest
 from ranking_case import bare_rankings, planted_rankings
 
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.report import conclusion, ranking_sentences
+from judgebench.ranking.report import ranking_sentences
 from judgebench.records import Estimate, Results
 
 PLANTED = planted_rankings()
@@ -18,8 +18,8 @@ def said(rankings: Rankings, task: int = 0) -> list[str]:
     "sentence",
     [
         "expert-trained: misled by label-only (above 2 of 3 arguments).",
-        "llm-trained: not misled: no-argument, label-only, noise and passages rank below every "
-        "argument.",
+        "llm-trained: not misled: every control case ranks below every argument (no-argument, "
+        "label-only, noise and passages).",
         "expert-trained and judge/one-8b (judge): gold ranks above every other argument.",
         "llm-trained: gold and smollm2-135m share the best score.",
     ],
@@ -31,10 +31,7 @@ def test_rankers_are_told_with_what_is_clear_of_them(sentence: str) -> None:
 def test_what_the_resamples_do_not_bear_is_not_said() -> None:
     sentences = said(PLANTED)
     unsure = "passages cannot be distinguished from some arguments"
-    assert (
-        f"judge/one-8b (judge): no control case clearly ranks above an argument, but {unsure}."
-        in sentences
-    )
+    assert f"judge/one-8b (judge): {unsure}." in sentences
     humans = "humans: gold has the best score, but cannot be distinguished from qwen-1.5b and "
     humans += "smollm2-135m."
     assert humans in sentences
@@ -93,14 +90,7 @@ def test_of_an_order_that_is_not_sure_nothing_is_claimed_and_the_reason_is_said(
     )
     found = [s for s in said(replace(PLANTED, rows=Results(rows))) if "expert-trained" in s]
     assert found[0] == "expert-trained: gold has the best score, but it was trained once."
-    assert not [s for s in found if "misled" in s or "control case" in s]
-
-
-def test_the_conclusion_counts_what_is_clear() -> None:
-    first, second = (conclusion(PLANTED, task) for task in PLANTED.tasks)
-    assert first == second == "Of 5 rankers, so many rank one argument clearly first: gold with 2."
-    none = "No argument ranks clearly first with any of 1 ranker."
-    assert conclusion(bare_rankings(), bare_rankings().tasks[0]) == none
+    assert not [s for s in found if "misled" in s or "some arguments" in s]
 
 
 def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
@@ -108,11 +98,11 @@ def test_biases_are_told_where_their_interval_leaves_0_out() -> None:
     assert length == [
         "Longer arguments rank higher with judge/one-8b (judge) (rho 0.31 [0.21, 0.41])."
     ]
-    own = "judge/one-8b (judge) ranks qwen-1.5b higher than the other rankers do, by 0.50 "
-    assert [s for s in said(PLANTED) if "ranks qwen" in s] == [
-        f"{own}[0.30, 0.70] places (of the family qwen)."
+    assert [s for s in said(PLANTED) if "relative" in s] == [
+        "Arguments of a relative are ranked higher than other rankers do by judge/one-8b (judge) "
+        "on qwen-1.5b, of the family qwen (places 0.50 [0.30, 0.70])."
     ]
-    assert not [s for s in said(PLANTED, 1) if "ranks qwen" in s]
+    assert not [s for s in said(PLANTED, 1) if "relative" in s]
 
 
 def test_without_resamples_humans_and_controls_little_is_said() -> None:
