@@ -281,7 +281,7 @@ class Server:
             web.post("/api/enter", self._enter),
             web.post("/api/link", self._link), web.post("/api/lead/link", self._link),
             web.post("/api/leave", self._leave), web.post("/api/lead/leave", self._leave),
-            web.get("/api/work", self._work), web.get("/api/screen/{id}", self._screen),
+            web.get("/api/work", self._work), web.get("/api/assignment", self._assignment), web.get("/api/screen/{id}", self._screen),
             web.post("/api/events", self._events),
             web.get("/api/lead", self._computed("figures")),
             web.get("/api/lead/disagreements", self._computed("disagreements")),
@@ -362,6 +362,11 @@ class Server:
     async def _work(self, request: web.Request) -> web.Response:
         _, name, _ = self._session(request)
         return web.json_response(work_of(self.reading, name))
+
+    async def _assignment(self, request: web.Request) -> web.Response:
+        _, name, _ = self._session(request)
+        screens = {key: screen_of(self.reading, name, key) for key in self.reading.assigned(name)}
+        return web.json_response({"work": work_of(self.reading, name), "screens": screens})
 
     async def _screen(self, request: web.Request) -> web.Response:
         _, name, _ = self._session(request)

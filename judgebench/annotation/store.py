@@ -23,6 +23,7 @@ from statistics import median
 from threading import RLock
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import AfterValidator
 from pydantic import Field as Limits
 
@@ -49,6 +50,8 @@ _HERE = Path(__file__).parent
 
 def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
     """The page of that name with its data, and its policy, as `people.page.local_page` does."""
+    strings = yaml.safe_load((_HERE / "strings.yaml").read_text("utf-8"))
+    data = {**data, "strings": strings}
     return local_page(_HERE / name, _HERE / "asking.js", data, connect=connect)
 
 
@@ -74,7 +77,8 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
             round(median(times[name, key] for key in done) / 1000, 1) if done else None,
         "items": [
             {
-                "id": key, "state": states[key],
+                "id": key, "state": states[key], "remark": "", "notes": [], "sent_back": False,
+                "labels": labels[name, key],
                 "round": "qualification" if key in first
                 else "calibration" * (stored.round == "calibration"),
             }
@@ -559,6 +563,8 @@ def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
         return "the item has changed: load it again"
     if event.field == WHOLE:
         return "" if event.label in (SKIP, None) else "is no label"
+    if event.field == "come back":
+        return "" if event.label in ("yes", None) else "is no label"
     if event.field == PART:
         following = screen.revealed(labels) + 1
         fits = event.label == str(following) and following < screen.parts

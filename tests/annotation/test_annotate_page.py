@@ -20,10 +20,8 @@ from page_case import (
     preference,
     press,
     ranking,
-    review,
     signed_in,
     study,
-    two_part,
 )
 
 from judgebench.annotation.export import import_events, sheet, snapshot
@@ -34,7 +32,6 @@ from judgebench.errors import SetupError
 
 pytestmark = needs_browser
 SAVED_TEXT = "document.getElementById('saved').textContent"
-FETCHED = "performance.getEntriesByName(location.origin + '/api/screen/s3').length"
 FOCUSED = "(e => e.closest('fieldset')?.dataset.key + e.value)(document.activeElement)"
 SAID = "document.getElementById('said').textContent"
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join()"
@@ -172,7 +169,7 @@ def test_people_who_share_a_browser_do_not_label_for_each_other(
             ann = await signed_in(new_tab, site, "ann", "shared")
             await ann.offline(True)
             await press(ann, *"11")
-            await ann.sees(f"{SAVED_TEXT}.startsWith('Not connected: 2 ')")
+            await ann.sees(f"{SAVED_TEXT}.startsWith('Not connected · 2 ')")
             ben = await signed_in(new_tab, site, "ben", "shared")
             await ben.press("4")
             await ben.sees(SAVED, "Saved")
@@ -199,7 +196,7 @@ def test_a_session_that_ends_keeps_what_is_not_saved(browser: Browser, tmp_path:
             site.server.writing.revoke("ann")
             await tab.press("3")
             await tab.sees(TITLE, "You are signed out")
-            assert "1 answer kept here" in await tab.value(message)
+            assert "1 label not sent yet" in await tab.value(message)
             await tab.press("1")  # nothing is labelled without a session
             await tab.open("about:blank")
             await tab.open(f"{site.address}/#{site.link('ann')}")
@@ -236,15 +233,13 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
             tab = await signed_in(new_tab, site, "ann")
             await press(tab, *"12")
             await tab.sees(SAVED, "Saved")
-            await tab.sees(FETCHED, 1)
             await tab.offline(True)
             await press(tab, "2", "Enter")
             await tab.sees(TITLE, "Item 2 of 3")
             await press(tab, *"111", "Enter")
             await tab.sees(TITLE, "Item 3 of 3")
             await press(tab, "4")
-            text = "Not connected: 5 answers kept on this device"
-            await tab.sees(SAVED_TEXT, text)
+            await tab.sees(SAVED_TEXT, "Not connected · 5 labels not sent yet")
             port = int(site.address.rpartition(":")[2])
         assert len(events(folder)) == 2
         with served(folder, port=port) as site:
@@ -255,7 +250,7 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
             await tab.sees(CHECKED, "Severe")
         # The server goes and comes without the page being loaded again.
         await tab.press("3")
-        await tab.sees(f"{SAVED_TEXT}.startsWith('Not connected: 1 ')")
+        await tab.sees(f"{SAVED_TEXT}.startsWith('Not connected · 1 ')")
         with served(folder, port=port):
             await tab.sees(SAVED, "Saved")
 
@@ -269,7 +264,7 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
 
 
 def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> None:
-    folder = study(tmp_path, labels("s1"), review("s2"))
+    folder = study(tmp_path, labels("s1"), one_metric("s2"))
 
     async def to(tab: Tab, expression: str, value: str) -> None:
         for _ in range(40):
@@ -288,9 +283,9 @@ def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> Non
             await tab.press("Enter")
             await tab.sees(TITLE, "Item 2 of 2")
             assert await tab.focused() == "title"
-            await to(tab, FOCUSED, "reviewreject")
+            await to(tab, FOCUSED, "harmSevere")
             await tab.press(" ")
-            await to(tab, "document.activeElement.tagName", "TEXTAREA")
+            await to(tab, "document.activeElement.id", "remark")
             await press(tab, "n", "1", "Enter", "s")  # typed, not obeyed
             await to(tab, "document.activeElement.id", "next")
             await tab.press("Enter")
@@ -300,8 +295,10 @@ def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> Non
     browser.run(visit)
     assert kept(folder, "ann") == {
         "s1": {"harm": "Mild", "empathy": "Warm", "consensus": "With"},
-        "s2": {"review": "reject", "reason": "n1\ns"},
+        "s2": {"harm": "Severe"},
     }
+    with open_store(folder) as store:
+        assert {one.remark for one in store.given("ann", "s2")} == {"", "n1\ns"}
 
 
 def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: Path) -> None:
@@ -312,8 +309,8 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
             tab = await signed_in(new_tab, site, "ann")
             await press(tab, "1", "2", "ArrowUp", "3", "u", "0")
             await tab.sees(CHECKED, "None,")
-            await press(tab, "Enter", "Enter")
-            await tab.sees(SAID, "Still to answer: Scientific consensus.")
+            await tab.press("Enter")
+            await tab.sees(f"{SAID}.startsWith('Choose a label first: Scientific consensus.')")
             await press(tab, "s")
             await tab.sees(TITLE, "Item 2 of 2")
             await press(tab, "u")
@@ -321,8 +318,8 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
             await press(tab, "s")
             await tab.sees(TITLE, "Item 2 of 2")
             await press(tab, *"111", "Enter")
-            await tab.sees(TITLE, "1 of 2 items labelled")
-            await click(tab, "Label skipped items")
+            await tab.sees(TITLE, "1 of 2 labelled")
+            await click(tab, "Go back to them")
             await tab.sees(TITLE, "Item 1 of 2")
             await press(tab, "2", "Enter")
             await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
@@ -343,6 +340,84 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
         "": "skip", "harm": "None", "empathy": "", "consensus": "With",
     }  # fmt: skip
     assert len(events(folder)) == 12
+
+
+def test_enter_with_nothing_chosen_stays(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.press("Enter")
+            await tab.sees(f"{SAID}.startsWith('Choose a label first: Possible harm.')")
+            await press(tab, "2")  # answers the question that was named
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}
+
+
+def test_unsure_items_come_back_before_the_end(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *(one_metric(f"s{n}") for n in (1, 2, 3)))
+    message = "document.getElementById('message').innerText"
+    listed = "[...document.querySelectorAll('#list button:has(.about)')].map(e => [...e.childNodes]"
+    listed += ".map(e => e.textContent).join('|'))"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, "1", "s")  # labelled and unsure
+            await tab.sees(TITLE, "Item 2 of 3")
+            await press(tab, "s")  # not labelled
+            await tab.sees(TITLE, "Item 3 of 3")
+            await press(tab, "4", "Enter")
+            await tab.sees(TITLE, "2 of 3 labelled")
+            assert "You wanted to come back to 2 items." in await tab.value(message)
+            await click(tab, "open-list")
+            assert await tab.value(listed) == [
+                "1|labelled, come back, calibration|None", "2|come back", "3|labelled|Severe",
+            ]  # fmt: skip
+            await tab.press("Escape")
+            await click(tab, "Go back to them")
+            await tab.sees(TITLE, "Item 1 of 3")
+            await press(tab, "2", "Enter")
+            await tab.sees(TITLE, "Item 2 of 3")
+            await press(tab, "3", "Enter")
+            await tab.sees(TITLE, "All 3 items are labelled. Thank you.")
+            await press(tab, "ArrowLeft", "s", "ArrowLeft", "s")  # marked, and no longer
+            await tab.sees(SAID, "No longer marked.")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert {key: found["harm"] for key, found in kept(folder, "ann").items()} == {
+        "s1": "Mild", "s2": "Moderate", "s3": "Severe",
+    }  # fmt: skip
+
+
+def test_a_whole_assignment_is_labelled_by_keyboard_without_the_server(
+    browser: Browser, tmp_path: Path
+) -> None:
+    n_items = 12
+    folder = study(tmp_path, *(labels(f"s{n}") for n in range(1, n_items + 1)))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.sees(TITLE, "Item 1 of 12")
+            port = int(site.address.rpartition(":")[2])
+        for n in range(1, n_items + 1):
+            await tab.sees(TITLE, f"Item {n} of 12")
+            await press(tab, *"321", "Enter")
+        await tab.sees(TITLE, "All 12 items are labelled. Thank you.")
+        await tab.sees(SAVED_TEXT, "Not connected · 36 labels not sent yet")
+        assert not kept(folder, "ann")
+        with served(folder, port=port):
+            await tab.sees(SAVED, "Saved", seconds=60)
+
+    browser.run(visit)
+    expected = {"harm": "Moderate", "empathy": "Neutral", "consensus": "Against"}
+    assert kept(folder, "ann") == {f"s{n}": expected for n in range(1, n_items + 1)}
+    assert len(events(folder)) == 36
 
 
 def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
@@ -385,7 +460,7 @@ SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .c
 
 def of_every_task() -> Sequence[Screen]:
     return (
-        labels("s1"), ranking("s2"), preference("s3"), criteria("s4"), two_part("s5"), review("s6"),
+        labels("s1"), ranking("s2"), preference("s3"), criteria("s4"),
     )  # fmt: skip
 
 
@@ -415,25 +490,16 @@ def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) ->
             for n in (2, 3, 4):
                 await go_to(tab, n)
                 await look(tab, f"item {n}")
-            await go_to(tab, 6)
-            await press(tab, "2")
-            await look(tab, "review")
-            await go_to(tab, 5)
-            await press(tab, "1", "2", "Enter")
-            await look(tab, "two-part, before", schemes=("dark",))
-            await tab.press("Enter")
-            await tab.sees("document.querySelectorAll('#fields fieldset').length", 3)
-            await look(tab, "two-part, after", schemes=("light", "dark"))
             await click(tab, "open-list")
             await look(tab, "list", schemes=("light", "dark"))
             await tab.press("Escape")
             await click(tab, "open-help")
             await look(tab, "help")
             await tab.press("Escape")
-            await go_to(tab, 6)
+            await go_to(tab, 4)
             await tab.value("document.activeElement.blur()")
             await tab.press("ArrowRight")
-            await tab.sees(TITLE, "0 of 6 items labelled")
+            await tab.sees(TITLE, "0 of 4 labelled")
             await look(tab, "end", schemes=("light", "dark"))
 
     browser.run(visit)
@@ -602,10 +668,8 @@ def test_one_key_an_item_and_undo_after_a_reload(browser: Browser, tmp_path: Pat
 OPTION = "#fields input[value=Severe]"
 
 
-def test_nothing_opens_by_itself_unless_asked_and_a_second_part_waits(
-    browser: Browser, tmp_path: Path
-) -> None:
-    folder = study(tmp_path, one_metric("s1"), two_part("s2"))
+def test_nothing_opens_by_itself_unless_asked(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, one_metric("s1"), one_metric("s2"))
 
     async def visit(new_tab: NewTab) -> None:
         with served(folder) as site:
@@ -616,12 +680,6 @@ def test_nothing_opens_by_itself_unless_asked_and_a_second_part_waits(
             await click(tab, "auto")
             await tab.press("3")
             await tab.sees(TITLE, "Item 2 of 2")
-            await press(tab, "1", "2")
-            await tab.sees("document.querySelectorAll('#fields :checked').length", 2)
-            await press(tab, "Enter", "Enter")
-            await tab.sees("document.querySelectorAll('#fields fieldset').length", 3)
-            await tab.press("1")
-            await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
 
     browser.run(visit)
 
@@ -671,10 +729,10 @@ def test_a_telephone_has_guidelines_first_and_goes_to_the_next_question(
             await tab.sees(TITLE, "Item 2 of 2")
             assert not await tab.value(OPEN)
             await click(tab, "next")
-            await tab.sees(f"{SAID}.startsWith('Still to answer')")
+            await tab.sees(f"{SAID}.startsWith('Choose a label first')")
             await tab.value("document.querySelector('#fields input').click()")
             await tab.sees(SAID, "")  # what is answered is not asked for any more
-            await click(tab, "skip")
+            await click(tab, "come-back")
             await tab.sees(f"{SAID}.length > 0")
             await tab.sees(SAID, "", seconds=6)
             await click(tab, "open-help")
