@@ -55,7 +55,7 @@ const pictureBox = (name, text) => {
   return box;
 };
 
-// A text with its tree, if it is Markdown (people/page.py): elements of these kinds, without
+// A text with its tree, if it is Markdown (people/markdown.py): elements of these kinds, without
 // attributes but for those of a formula. Every block has a direction of its own, and a wide table
 // scrolls by itself.
 const WORDS = { empty: "(no text)", table: "Table", image: "Image" };

@@ -33,7 +33,7 @@ from judgebench.data.load import load_data, read_verdicts
 from judgebench.data.tables import open_table
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel
-from judgebench.people.page import markdown_tree
+from judgebench.people.markdown import markdown_tree
 from judgebench.records import CHANCES, Dataset, content_hash
 from judgebench.rubric import BETWEEN, Metric, Rubric
 from judgebench.stats.arrays import FloatArray

@@ -30,7 +30,8 @@ from pydantic import Field as Limits
 from judgebench.annotation.screens import PART, SKIP, SPANS, WHOLE, Labels, Screen, State, spans_in
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
-from judgebench.people.page import local_page, markdown_tree
+from judgebench.people.markdown import markdown_tree
+from judgebench.people.page import local_page
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
 

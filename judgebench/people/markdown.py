@@ -1,4 +1,4 @@
-"""Markdown as a page shows it: a tree of few elements that carry no address, so that a text can load
+"""Markdown as a page shows it: a tree of few elements without addresses, so that a text can load
 nothing, run nothing and lead nowhere."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from page_case import ARABIC, SAVED, TITLE, click, fits, labels, preference, pre
 from judgebench.annotation.export import sheet
 from judgebench.annotation.screens import Screen, Section
 from judgebench.annotation.store import open_store
-from judgebench.people.page import markdown_tree
+from judgebench.people.markdown import markdown_tree
 
 ANSWER = f"""# What to do
 
