@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
-from judgebench.annotation.screens import ChooseConfig, Gold, GoldConfig, Paths, chosen, read_gold
-from judgebench.annotation.store import GOLD, LEAD, WITHOUT_RUBRIC
+from judgebench.annotation.pictures import Picture, read_pictures
+from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
+from judgebench.data.findings import Findings
 from judgebench.data.load import load_data
+from judgebench.data.tables import open_table
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
@@ -23,8 +26,11 @@ from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered, bench_file, read_config
 
-Task = Literal["labels", "ranking", "preference", "criteria", "two-part", "review"]
-_ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # where no rubric is needed
+Task = Literal["labels", "ranking", "preference", "criteria"]
+Paths = Annotated[
+    tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+_ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # of a ranking, which needs no rubric
 
 
 class AnnotateConfig(StrictModel):
@@ -33,11 +39,9 @@ class AnnotateConfig(StrictModel):
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
     `background`, after a round of `calibration` items for everybody. `looks` are the numbers of
     complete items at which a judge's decision may be looked at. Where `auto_advance`, the last
-    label of an item opens the next one. `choose` draws the items that are labelled; `gold` adds
-    items whose labels are known. Where `spans`, annotators mark the words that are the reason for a
-    label. The only annotator may be `adjudicated`, whose labels are gold. `assessments` are texts
-    about the responses to a question, labelled on `assessment_metrics` once the responses are
-    labelled (the task `two-part`).
+    label of an item opens the next one. `gold` is a table of items whose labels are known, which
+    stand among the others of everybody. The only annotator may be `adjudicated`, whose labels are
+    gold.
     """
 
     task: Task = "labels"
@@ -48,11 +52,7 @@ class AnnotateConfig(StrictModel):
     background: str = ""
     auto_advance: bool = False
     looks: tuple[int, ...] = ()
-    assessments: Paths = ()
-    assessment_metrics: tuple[str, ...] = ()
-    choose: ChooseConfig | None = None
-    gold: GoldConfig | None = None
-    spans: bool = False
+    gold: str = ""
     seed: int = 0
 
     @property
@@ -78,19 +78,30 @@ class StudyConfig(AnnotateConfig):
     pairs: PairsConfig | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The known labels of an item by metric, and their reason. `own`: one of the study's items as
+    well."""
+
+    labels: Mapping[str, str]
+    reason: str
+    own: bool
+
+
 @dataclass(frozen=True)
 class Setup:
-    """A checked study, before anything is written. `rubric` holds the metrics that are asked;
-    None where the task needs none. `assessments` are those of the task `two-part`, `gold` what is
-    known of items, by their ids."""
+    """A checked study, before anything is written. `rubric` holds the metrics that are asked; None
+    of a ranking. `gold` is what is known of items, by their ids, `pictures` are those that texts
+    name, by address; `not_shown` are addresses of other files."""
 
     config: StudyConfig
     file: Path
     rubric: Rubric | None
     dataset: Dataset
-    assessments: Dataset | None
     guidelines: str
     gold: Mapping[str, Gold]
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    not_shown: Sequence[str] = ()
 
 
 def load_setup(path: Path) -> Setup:
@@ -107,46 +118,50 @@ def load_setup(path: Path) -> Setup:
     else:
         config, folder = validate(value, StudyConfig, str(file), node), None
     rubric = gather("rubric", _rubric, config, file)
-    found = gather("items", _read, config, config.items, rubric, file, folder)
-    about = gather("assessments", _read, config, config.assessments, rubric, file, folder)
+    items = gather("items", _read, config, rubric, file, folder)
     path = file.parent / config.guidelines
-    text = gather("guidelines", read_text, path) if config.guidelines else ""
-    _check_two_parts(config, rubric, gather)
-    gold = dict[str, Gold]()
-    if config.task != "labels":
-        for key in (key for key in ("choose", "gold", "spans") if getattr(config, key)):
-            gather.tell(key, Problem("is for other tasks", found=config.task, allowed="labels"))
-    elif found and rubric:
-        if config.choose:
-            found = gather("choose", chosen, config.choose, found, rubric, file.parent, config.seed)
-        if config.gold and found:
-            known = gather("gold", read_gold, config.gold, found, rubric, file.parent)
-            found, gold = known or (found, gold)
+    guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
+    known = None
+    if config.gold and config.task != "labels":
+        gather.tell("gold", Problem("is for other tasks", found=config.task, allowed="labels"))
+    elif config.gold and items and rubric:
+        known = gather("gold", read_gold, file.parent / config.gold, items, rubric)
     gather("annotators", check_people, config.annotators, "")
-    for name in {LEAD, ADJUDICATED}.intersection(config.annotators):
-        if not config.makes_gold:
-            message = "is no name for an annotator, unless `adjudicated` alone labels"
-            gather.tell("annotators", Problem(message, found=name))
+    gather("annotators", check_reserved, config.annotators)
     gather.raise_any()
-    assert found is not None
-    return Setup(config, file, rubric, found, about, text or "", gold)
+    assert items is not None
+    dataset, gold = known or (items, {})
+    texts = [
+        text for row in dataset.answers for text in (row.question, row.text, row.reference or "")
+    ]
+    folders = [(file.parent / name).parent for name in (*config.items, config.gold)]
+    pictures, not_shown = read_pictures(texts, [folder] if folder else folders)
+    return Setup(config, file, rubric, dataset, guidelines or "", gold, pictures, not_shown)
+
+
+def check_reserved(names: Sequence[str]) -> None:
+    """Raises SetupError for names that are no annotator's; `adjudicated` may label alone."""
+    reserved = {LEAD, ADJUDICATED}.intersection(names)
+    if reserved and tuple(names) != GOLD:
+        message = "is no name for an annotator, unless `adjudicated` alone labels"
+        raise SetupError([Problem(message, found=name) for name in sorted(reserved)])
 
 
 def _of_bench(bench: BenchConfig, file: Path) -> StudyConfig:
     """A bench.yaml as a study. Raises SetupError where it says nothing of annotators."""
-    asked = bench.section("annotate", AnnotateConfig)
-    if asked is None:
+    section = bench.section("annotate", AnnotateConfig)
+    if section is None:
         message = "says nothing of who labels: add the key `annotate` with annotators"
         raise SetupError(Problem(message, str(file), None, "annotate"))
     names = (bench.data,) if isinstance(bench.data, str) else bench.data
     items = tuple(name for name in names if not name.endswith(".sqlite"))  # what comes of it
-    values = {**asked.model_dump(), "name": bench.name, "items": items, "rubric": bench.rubric}
+    values = {**section.model_dump(), "name": bench.name, "items": items, "rubric": bench.rubric}
     values |= {"metrics": bench.metrics, "pairs": bench.pairs}
     return validate(values, StudyConfig, str(file))
 
 
 def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
-    if config.task in WITHOUT_RUBRIC:
+    if config.task == "ranking":
         return None
     if not config.rubric:
         raise SetupError(Problem(f"is needed for the task {config.task}"))
@@ -155,24 +170,37 @@ def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
 
 
 def _read(
-    config: StudyConfig, names: tuple[str, ...], rubric: Rubric | None, file: Path,
-    folder: Path | None,
-) -> Dataset | None:  # fmt: skip
-    if not names or (rubric is None and config.task not in WITHOUT_RUBRIC):
+    config: StudyConfig, rubric: Rubric | None, file: Path, folder: Path | None
+) -> Dataset | None:
+    if rubric is None and config.task != "ranking":
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
-    paths, asked = [file.parent / name for name in names], rubric or _ANSWERS
-    found = load_data(paths, asked, folder=folder, pairs=pairs)
-    raise_any([Problem("its items have no text to label", x) for x in found.textless])
-    return found
+    paths = [file.parent / name for name in config.items]
+    dataset = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
+    raise_any([Problem("its items have no text to label", x) for x in dataset.textless])
+    return dataset
 
 
-def _check_two_parts(config: StudyConfig, rubric: Rubric | None, gather: Gathered) -> None:
-    """`assessments` and their metrics belong to one task, and that needs both."""
-    given = {"assessments": config.assessments, "assessment_metrics": config.assessment_metrics}
-    for key, value in given.items():
-        if bool(value) != (config.task == "two-part"):
-            message = "is for the task two-part" if value else "is needed for the task two-part"
-            gather.tell(key, Problem(message, found=", ".join(value)))
-    if rubric is not None and config.assessment_metrics:
-        gather("assessment_metrics", rubric.only, config.assessment_metrics)
+def read_gold(path: Path, items: Dataset, rubric: Rubric) -> tuple[Dataset, dict[str, Gold]]:
+    """The items of a study and, behind them, the gold items that are not among them; what is known,
+    by item id in the order of the table. Raises SetupError with every problem of the table."""
+    table = load_data([path], rubric)
+    labels = defaultdict[str, dict[str, str]](dict)
+    problems = list[Problem]()
+    for given in (given for given in table.labels if given.label):
+        if labels[given.item_id].setdefault(given.metric, str(given.label)) != given.label:
+            wrong = "has several known labels"
+            problems.append(Problem(wrong, "", None, given.metric, given.item_id))
+    own = {row.item_id for row in items.answers}
+    others = [row for row in table.answers if row.item_id not in own]
+    for row in others if table.textless else ():
+        problems.append(Problem("has no text and is none of the items", found=row.item_id))
+    names = [row.item_id for row in table.answers]
+    unknown = [name for name in names if not labels[name]]
+    problems += [Problem("has no known label", found=name) for name in unknown]
+    raise_any([replace(problem, file=problem.file or str(path)) for problem in problems])
+    plain = open_table(path, Findings())
+    rows = [row for _, row in plain.records()] if plain else []
+    reasons = {row.get("item_id", ""): row.get("reason", "") for row in rows}
+    gold = {name: Gold(labels[name], reasons.get(name, ""), name in own) for name in names}
+    return replace(items, answers=(*items.answers, *others)), gold

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.annotation.screens import IN_QUESTION
+from judgebench.annotation.tasks import IN_QUESTION
 from judgebench.data.load import read_study
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.errors import Problem, SetupError

@@ -1,74 +1,43 @@
-"""Tables that come out of a study (labels, ranks or decisions under the names of the data), and the
-offline sheet."""
+"""Tables that come out of a study: labels or ranks under the names of the data, and the log."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
-from judgebench.annotation.assignment import Key, Target, read_key
-from judgebench.annotation.screens import SPANS, Screen, spans_in
-from judgebench.annotation.store import (
-    GOLD,
-    KEY,
-    ROUNDS,
-    Event,
-    Store,
-    by_screen,
-    known_person,
-    open_store,
-    page_of,
-    screen_of,
-    served_file,
-    work_of,
-)
+from judgebench.annotation.screens import MARK, WHOLE, Screen
+from judgebench.annotation.store import GOLD, KEY, Round, Store, by_screen, snapshot
+from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import (
-    StrictModel,
-    all_or_nothing,
-    disk_errors,
-    load_json,
-    to_line,
-    write_atomically,
-)
+from judgebench.files import disk_errors, to_line, write_atomically
 from judgebench.records import ADJUDICATED, COLLECTED
-from judgebench.rubric import Rubric
+from judgebench.rubric import BETWEEN, Rubric
 from judgebench.text import counted
 
 Row = dict[str, str]
-_IN_COLUMNS = ("preference", "criteria", "review")  # a column for each metric
-_FILES = {"ranking": "ranks.csv", "review": "decisions.csv"}  # else labels.csv
-_BLIND = {"review": "no"}  # the text may be a model's verdict; no other task shows one
-_NAMES = {  # of columns, for the readers of these tables; "" leaves one out
-    "ranking": {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""},
-    "review": {"review": "decision"},
-}
+_IN_COLUMNS = ("preference", "criteria")  # a column for each metric
+_RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
 
 def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
-    and `made_blind`: `yes` where they were made without sight of any model's label.
+    and how each was made: `made_blind` (`yes` where it was made without sight of any model's
+    label), `labelled_at` (the time in ISO 8601), `position` (of the item among the annotator's,
+    from 1) and `order_shown` (the names of the texts that were compared, as they stood).
 
-    Preferences (`model_a`, `model_b`), criteria (`criterion`) and reviews (`decision`, `reason`)
-    have a column for each metric; a ranking has `task`, `expert`, `system` and `rank`, of what
-    an annotator ranked whole. A blank is "cannot tell". Labels on a screen that is not done or
-    skipped count; what was taken back or is no longer asked does not. The lead's are of
-    `adjudicated`, also those on the calibration round. Labels of gold items that are not among the
-    items are left out. `spans` (JSON), where the study asks for them, are the words that somebody
-    marked as the reason. Raises SetupError where there is no study,
-    or no key of it.
+    Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
+    ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
+    "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
+    no longer asked does not. The lead's are of `adjudicated`, also those on the calibration round.
+    Labels of gold items that are not among the items are left out. Raises SetupError where there is
+    no study, or no key of it.
     """
     with snapshot(study) as store:
-        chosen = _screens(store, *_rounds(calibration))
-        return rows_of(store, key_of(store), chosen, adjudicated=True)
+        return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)
 
 
 def table_rows(path: Path) -> list[Row]:
@@ -76,7 +45,7 @@ def table_rows(path: Path) -> list[Row]:
     rows = label_rows(path)
     if not rows:
         raise SetupError(Problem("holds no label yet", str(path)))
-    if not rows[0].keys().isdisjoint(("rank", "decision")):
+    if "rank" in rows[0]:
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
     return rows
@@ -86,16 +55,16 @@ def rubric_of(path: Path) -> Rubric | None:
     """The rubric of a study, under the study's name, given its folder or its file. Raises
     SetupError."""
     with snapshot(path) as store:
-        asked = store.meta.get("rubric")
-        name = {"name": store.meta["name"]}  # of what is decided on, whatever rubric it borrows
-    return Rubric.model_validate(asked).model_copy(update=name) if asked else None
+        rubric, name = store.meta.get("rubric"), store.meta["name"]
+    # What is decided on is called as the study is, whatever rubric it borrows.
+    return Rubric.model_validate(rubric).model_copy(update={"name": name}) if rubric else None
 
 
 def collected_as(path: Path) -> list[str]:
     """Say how the labels of a study were collected, given its folder or its file: sentences that
     begin as `records.COLLECTED` does; none of adjudicated labels. Raises SetupError."""
     with snapshot(path) as store:
-        meta, n_items, annotators = store.meta, len(_screens(store, "main")), store.annotators
+        meta, n_items, annotators = store.meta, len(_screens(store)), store.annotators
     if annotators == GOLD:
         return []
     looks = ", ".join(map(str, meta["looks"])) or "none"
@@ -110,33 +79,6 @@ def collected_as(path: Path) -> list[str]:
     return [f"{COLLECTED[fact]}{text}." for fact, text in sentences.items() if text]
 
 
-def snapshot(study: Path) -> closing[Store]:
-    """The study as it is now, given its folder or its file, in memory: a server that writes it is
-    not disturbed, and no file is made where it lies. Raises SetupError."""
-    file = served_file(study).resolve()
-    if not file.is_file():
-        made = "no such file: `judgebench annotate init` makes a study"
-        raise SetupError(Problem(made, str(file)))
-    copy = sqlite3.connect(":memory:")
-    # Without a log nobody writes it. With one, SQLite knows what of it counts, also after a kill.
-    how = "mode=ro" + "&immutable=1" * (not file.with_name(f"{file.name}-wal").exists())
-    try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?{how}", uri=True, timeout=30)) as source:
-            source.backup(copy)
-    except sqlite3.DatabaseError as error:
-        raise SetupError(Problem(f"is no annotation study: {error}", str(file))) from None
-    return closing(Store(file, copy))
-
-
-def backup(study: Path, to: Path) -> str:
-    """Write a copy of the study's file as it is now, also while it is served, and say what it
-    holds. Raises SetupError where there is no study, and where the file is there already."""
-    with snapshot(study) as store, disk_errors(to), all_or_nothing(to.parent, [to]):
-        write_atomically(to, store.to_bytes())
-        events = counted(int(store.rows("SELECT count(*) FROM events")[0][0]), "event")
-    return f"{to}: {events}. Keep {KEY} as well: without it no label can be read"
-
-
 def key_of(store: Store) -> Key:
     """The key of a study. Raises SetupError where it is not there, or of another study."""
     path, own = store.path.parents[1] / KEY, str(store.meta.get("study"))
@@ -147,55 +89,70 @@ def key_of(store: Store) -> Key:
     return key
 
 
-def _screens(store: Store, *rounds: str) -> set[str]:
-    return {name for name, one in store.screens.items() if one.round in rounds}
-
-
-def _rounds(calibration: bool) -> Sequence[str]:
-    return ROUNDS[: 1 + calibration]
+def _screens(store: Store, calibration: bool = False, *, gold: bool = False) -> set[str]:
+    rounds: dict[Round, bool] = {"main": True, "calibration": calibration, "gold": gold}
+    return {name for name, one in store.screens.items() if rounds[one.round]}
 
 
 def rows_of(
     store: Store, key: Key, screens: Collection[str], adjudicated: bool = False
 ) -> list[Row]:
     """`label_rows` of these screens; where `adjudicated`, with what the lead said of others."""
-    rows: list[Row] = []
-    spans = store.meta.get("spans")
-    # Whoever adjudicates may have seen a judge's label among those in question.
-    blind = {} if store.annotators == GOLD else {"made_blind": _BLIND.get(key.task, "yes")}
     lead = {ADJUDICATED} if adjudicated else {}
-    kept = (one for one in store.given() if one.screen in screens or one.annotator in lead)
-    given = by_screen(kept)
-    for (who, name), labels in sorted(given.items(), key=lambda at: at[0][::-1]):
-        asked = [field.key for field in store.screens[name].screen.asked(labels)]
-        if key.task == "ranking" and (who == ADJUDICATED or not all(map(labels.get, asked))):
+    events = [e for e in store.given() if e.screen in screens or e.annotator in lead]
+    at = {(e.annotator, e.screen, e.field): e.at for e in events}
+    positions = {
+        (name, screen): str(n)
+        for name, order in store.orders.items()
+        for n, screen in enumerate(order, 1)
+    }
+    # Whoever adjudicates may have seen a judge's label among those in question.
+    blind = {} if store.annotators == GOLD else {"made_blind": "yes"}
+    rows: list[Row] = []
+    for (who, name), labels in sorted(by_screen(events).items(), key=lambda at: at[0][::-1]):
+        screen, targets = store.screens[name].screen, key.screens[name]
+        is_whole = all(labels.get(field.key) for field in screen.fields)
+        if key.task == "ranking" and (who == ADJUDICATED or not is_whole):
             continue  # a rank means something beside all others of one expert
-        for field in asked:
-            label, target = labels.get(field), key.screens[name].get(field)
-            if label is not None and target is not None:
-                said = {"metric": target.metric, "label": target.labels.get(label, label)}
-                if spans:
-                    said["spans"] = _spans(store.screens[name].screen, labels.get(SPANS + field))
-                rows.append(
-                    {**target.columns, "annotator": who, **blind, **said, "study": key.study}
-                )
+        shown = _order_shown(screen, targets, screen.slots_for(who, store.meta["seed"]))
+        for field in screen.fields:
+            label, target = labels.get(field.key), targets.get(field.key)
+            if label is None or target is None:
+                continue
+            rows.append({
+                **target.columns, "annotator": who, **blind,
+                "metric": target.metric, "label": target.labels.get(label, label),
+                "labelled_at": at[who, name, field.key],
+                "position": positions.get((who, name), ""),
+                **({"order_shown": shown} if shown else {}), "study": key.study,
+            })  # fmt: skip
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
-    names = _NAMES.get(key.task, {})
+    names = _RANKS if key.task == "ranking" else {}
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
 
 
-def _spans(screen: Screen, said: str | None) -> str:
-    found = spans_in(screen, said)
-    return json.dumps(found, ensure_ascii=False) if found else ""
+def _order_shown(screen: Screen, targets: Mapping[str, Target], slots: Sequence[int]) -> str:
+    """The names of the texts that are compared, in the order of these slots."""
+    names = dict[int, str]()
+    for field in screen.fields:
+        target = targets[field.key]
+        if field.slot is not None:
+            names[field.slot] = target.columns["system"]
+        elif "model_a" in target.columns:
+            pair = [target.columns["model_a"], target.columns["model_b"]]
+            names = dict(enumerate(reversed(pair) if target.labels else pair))
+    return BETWEEN.join(names[slot] for slot in slots if slot in names)
 
 
 def _in_columns(rows: Sequence[Row]) -> list[Row]:
-    """One row for all that somebody said of the same, with a column for each metric."""
-    found: dict[tuple[str, ...], Row] = {}
+    """One row for all that somebody said of the same, with a column for each metric. It was said
+    when the last of it was."""
+    wide: dict[tuple[str, ...], Row] = {}
     for row in rows:
-        about = {column: row[column] for column in row if column not in ("metric", "label")}
-        found.setdefault(tuple(about.values()), about)[row["metric"]] = row["label"]
-    return list(found.values())
+        label = {row["metric"]: row["label"], "labelled_at": row["labelled_at"]}
+        keys = {c: text for c, text in row.items() if c not in ("metric", "label", "labelled_at")}
+        wide.setdefault(tuple(keys.values()), keys).update(label)
+    return list(wide.values())
 
 
 def _events(store: Store, key: Key) -> Iterator[dict[str, Any]]:
@@ -215,113 +172,53 @@ def export(
     folder of the study. Returns in words what was written and what was left out. Raises SetupError
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
-        key, chosen = key_of(store), _screens(store, *_rounds(calibration))
-        labels = rows_of(store, key, chosen, adjudicated=True)
+        key = key_of(store)
+        labels = rows_of(store, key, _screens(store, calibration), adjudicated=True)
         rows = [*_events(store, key)] if events else labels
-        others = (name for name in ROUNDS if name not in _rounds(calibration))
-        more = {name: chosen | _screens(store, name) for name in others}
-        left = {
-            name: len(rows_of(store, key, screens, adjudicated=True)) - len(labels)
-            for name, screens in more.items()
-        }
-        now = {(one.annotator, one.screen, one.field) for one in store.given()}
-        sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
-        label_table = "LABELS.csv " if store.annotators == GOLD else ""
-        ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN ('', 'part')")}
-    gone = {
-        "of the calibration round (--calibration)": left.get("calibration", 0),
-        "of gold items that are not among the items": left["gold"],
-        "of what has changed": len(ever - now),
-    }
-    left_out = [f"left out: {counted(n, 'label')} {why}" for why, n in gone.items() if n]
+        left_out = [] if events else _left_out(store, key, calibration, len(labels))
+        is_gold, folder = store.annotators == GOLD, store.path.parents[1]
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
-    name = "events.jsonl" if events else _FILES.get(key.task, "labels.csv")
-    file = to or store.path.parents[1] / name
-    content = "".join(map(to_line, rows)).encode() if events else _table(rows, key)
+    is_ranking = key.task == "ranking"
+    name = "events.jsonl" if events else "ranks.csv" if is_ranking else "labels.csv"
+    file = to or folder / name
+    content = "".join(map(to_line, rows)).encode() if events else _table(rows, is_ranking)
     with disk_errors(file):
         if file.exists() and b'"study"' not in file.open("rb").readline():
             raise SetupError(Problem("is no export, and is not overwritten", str(file)))
         write_atomically(file, content)
     if events:
         return [f"{file}: {counted(len(rows), 'event')}"]
-    data = (
-        f"Next: judgebench decide {label_table}{quote(str(study))} VERDICTS.csv; or name the file "
-        "under `data` of a bench.yaml, beside the answers"
-    )
-    then = {
-        "ranking": f"Next: judgebench rank suitability {file}",
-        "review": "Next: keep what is accepted",
+    following = (
+        f"Next: judgebench rank suitability {file}" if is_ranking
+        else f"Next: judgebench decide {'LABELS.csv ' * is_gold}{quote(str(study))} VERDICTS.csv; "
+        "or name the file under `data` of a bench.yaml, beside the answers"
+    )  # fmt: skip
+    return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
+
+
+def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[str]:
+    """Sentences on the labels that are not in the table of so many rows."""
+
+    def n_more(**rounds: bool) -> int:
+        screens = _screens(store, **{"calibration": calibration, **rounds})
+        return len(rows_of(store, key, screens, adjudicated=True)) - n_rows
+
+    now = {(one.annotator, one.screen, one.field) for one in store.given()}
+    sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
+    ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN (?, ?)", WHOLE, MARK)}
+    counts = {
+        "of the calibration round (--calibration)": n_more(calibration=True),
+        "of gold items that are not among the items": n_more(gold=True),
+        "of what has changed": len(ever - now),
     }
-    return [f"{file}: {counted(len(rows), 'row')}", *left_out, then.get(key.task, data)]
+    return [f"left out: {counted(n, 'label')} {why}" for why, n in counts.items() if n]
 
 
-def _table(rows: Sequence[Row], key: Key) -> bytes:
-    """As CSV. What people read is safe to open as a spreadsheet; data has its texts as they are."""
+def _table(rows: Sequence[Row], is_ranking: bool) -> bytes:
+    """As CSV. Ranks are safe to open as a spreadsheet; labels have their texts as they are."""
     columns = [*dict.fromkeys(c for row in rows for c in row if c != "study"), "study"]
     texts = [[row.get(column, "") for column in columns] for row in rows]
-    if key.task in _FILES:
+    if is_ranking:
         return to_csv(columns, [[*map(quoted, row)] for row in texts])
     return to_csv(columns, texts).removeprefix(BOM_UTF8)
-
-
-# --- the offline sheet: an annotator's page as one file, and the events that come back from it ----
-
-
-class Returned(StrictModel):
-    """The file that a sheet saves."""
-
-    kind: Literal["judgebench annotation events"]
-    study: str
-    annotator: str
-    events: tuple[Event, ...]
-
-
-def sheet(store: Store, name: str) -> str:
-    """The page of an annotator as one file that talks to nobody. It holds the screens and labels of
-    this person, and nothing of others.
-
-    Raises SetupError for somebody who is no annotator, and where a second part is to be kept back.
-    """
-    known_person(store, name, also=())
-    shown = {key: screen_of(store, name, key) for key in store.assigned(name)}
-    if any(one and one["screen"]["parts"] > 1 for one in shown.values()):
-        what = "the known labels" if store.meta.get("gold") else "the assessment"
-        message = f"has no offline sheet: it would show {what} beforehand"
-        raise SetupError(Problem(message, str(store.path)))
-    kind, study = "judgebench annotation events", store.meta["study"]
-    back = {"kind": kind, "study": study, "annotator": name, "events": []}
-    data = {"work": work_of(store, name), "screens": shown, "back": back}
-    return page_of("annotate", {"sheet": data})[0]
-
-
-def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
-    """Keep the events that a sheet has saved, and say how many are new, and which are refused and
-    why. A second time changes nothing.
-
-    Raises SetupError with every problem of the file, by event and field; nothing is kept then.
-    """
-    if not file.exists():
-        raise SetupError(Problem("no such file", str(file)))
-    try:
-        found = load_json(file, Returned, "the labels of a sheet")
-    except SetupError as error:
-        takes = "what a page of `judgebench annotate sheet` saved: NAME.events.json"
-        raise SetupError([
-            replace(one, allowed=takes) if "JSON" in one.message else one for one in error.problems
-        ]) from None  # fmt: skip
-    with open_store(study) as store:
-        if found.study != store.meta["study"]:
-            raise SetupError(Problem("is of another study", str(file), None, "study", found.study))
-        known_person(store, found.annotator, also=())
-        sql = "SELECT client_id FROM events WHERE annotator = ?"
-        before = {row["client_id"] for row in store.rows(sql, found.annotator)}
-        saved = store.save([(found.annotator, found.events)])[0]
-        new = len({*saved.saved} - before)
-    refused = [
-        f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"
-        for n, e in enumerate(found.events, 1)
-        if e.client_id in saved.refused
-    ]
-    known = len(saved.saved) - new
-    return f"{found.annotator}: {counted(new, 'new event')}, {known} there already", refused

@@ -1,10 +1,9 @@
-"""A study is made, goes on with other items, or loses an annotator."""
+"""A study is made, and goes on with other items."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,21 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from judgebench.annotation import assignment
-from judgebench.annotation.assignment import Built, Key, asked_of, build, item_of, secret_of
-from judgebench.annotation.config import Setup, load_setup
+from judgebench.annotation.annotators import annotators_by_item
+from judgebench.annotation.config import Gold, Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.screens import Gold
-from judgebench.annotation.store import (
-    ALSO_GOLD,
-    KEY,
-    LEAD,
-    ROUNDS,
-    SERVED,
-    Store,
-    known_person,
-    link_of,
-    open_store,
-)
+from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
+from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import disk_errors, to_bytes, write_atomically
@@ -50,9 +39,9 @@ class SetupReport:
 
     def __repr__(self) -> str:
         links = [f"  {name}: {link}" for name, link in self.links.items()]
-        told = ["Links, each for one person; each works once:", *links] if links else []
+        about = ["Links, each for one person; each works once:", *links] if links else []
         following = [f"Next: judgebench annotate serve {self.study}"] if LEAD in self.links else []
-        return "\n".join([*self.facts, *told, *following])
+        return "\n".join([*self.facts, *about, *following])
 
 
 def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> SetupReport:
@@ -75,36 +64,54 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
         allowed = "another folder, or --new-version, which keeps the labels"
         raise SetupError(Problem("a study is there already", str(there[0]), allowed=allowed))
     key, built = named_screens(setup)
-    plan, names = planned(setup, built), setup.config.annotators
+    plan = planned(setup, built)
     with disk_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     with disk_errors(folder), TemporaryDirectory(prefix=".study-", dir=folder.parent) as half:
         _write_key(Path(half), key)
         with closing(Store.create(Path(half) / SERVED, _meta(setup, key, built))) as store:
-            store.put(
-                [one.screen for one in built.values()], _rounds(setup, built, plan.calibration)
-            )
+            rounds = _rounds(setup, built, plan.calibration)
+            store.put([one.screen for one in built.values()], rounds)
+            store.add_pictures(setup.pictures.values())
             store.assign(plan.orders)
-            links = {name: link_of(store, name) for name in (*names, LEAD)}
+            links = {name: link_of(store, name) for name in (*setup.config.annotators, LEAD)}
         folder.mkdir(exist_ok=True)
         for path in (KEY, SERVED.parent):
             os.rename(Path(half) / path, folder / path)
-    items = len(built) - len(_gold(setup, built))
-    rows = setup.dataset.answers
-    asked = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
-    n = len(plan.calibration)
+    return SetupReport(folder, tuple(_facts(setup, built, plan)), links)
+
+
+def _facts(setup: Setup, built: Mapping[str, Built], plan: assignment.Assignment) -> list[str]:
+    """The study in words: its size, everybody's items and those that two annotators share."""
+    names, gold = setup.config.annotators, _gold(setup, built)
+    rows, n = setup.dataset.answers, len(plan.calibration)
+    has_questions = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
     first = f"{n} of them for everybody first (calibration), the others" if n else "each"
-    facts = [
+    share = 100 * len(gold) / max(len(own) for own in plan.orders.values())
+    n_items, n_pictures = (
+        len(built) - len(gold),
+        len({name for name, *_ in setup.pictures.values()}),
+    )
+    about_gold = (
+        f"{counted(len(gold), 'gold item')} for everybody, {share:.0f} % of the items of each"
+    )
+    facts = {
+        f"{counted(n_items, 'item')}, {first} for {setup.config.per_item} of {len(names)} "
+        "annotators": True,
+        about_gold: gold,
+        "the page shows answers alone: no column holds questions": not has_questions,
+        f"{counted(n_pictures, 'picture')} shown": n_pictures,
+        "not shown, since they are no PNG, JPEG, GIF or WebP of at most 5 MB: "
+        f"{some(setup.not_shown)}": setup.not_shown,
+    }
+    return [
         *map(str, setup.dataset.warnings),
-        f"{counted(items, 'item')}, {first} for {setup.config.per_item} of {len(names)} annotators",
-        *_gold_in_words(setup, built, plan),
-        *(() if asked else ["the page shows answers alone: no column holds questions"]),
+        *(fact for fact, is_so in facts.items() if is_so),
         *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
         f"Items that two annotators share{', without calibration' * bool(n)}:",
         *assignment.overlap_lines(plan.given, names),
         *([] if setup.config.background else [_ASK_BACKGROUND]),
     ]
-    return SetupReport(folder, tuple(facts), links)
 
 
 def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str, Built]]:
@@ -129,25 +136,25 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> assignment.Assignment:
     items."""
     config, problems = setup.config, list[Problem]()
     gold = _gold(setup, built)
-    main = sum(name not in gold or gold[name].own for name in built)
-    left, last = main - config.calibration, max(config.looks, default=0)
+    left = sum(name not in gold or gold[name].own for name in built) - config.calibration
+    last = max(config.looks, default=0)
     if last > left >= 0:
         allowed = f"at most {left:,}, the items without calibration"
         problems.append(Problem("cannot be met", "", None, "looks", str(last), allowed))
     sizes = (config.per_item, config.calibration, config.seed)
-    others = {name: one for name, one in built.items() if name not in gold}
+    strata = _strata(built, gold)
+    others = {name: at for name, at in strata.items() if name not in gold}
     try:
-        plan = assignment.assign(_strata(others), config.annotators, *sizes)
+        plan = assignment.assign(others, config.annotators, *sizes)
     except SetupError as error:
         problems += error.problems
     raise_any([replace(problem, file=str(setup.file)) for problem in problems])
     n = config.calibration
     orders = {
-        name: (*own[:n], *assignment.mix(own[n:], _among(gold), config.seed, name))
+        name: (*own[:n], *assignment.order([*own[n:], *gold], strata, name, config.seed))
         for name, own in plan.orders.items()
     }
-    first = tuple(name for name, known in gold.items() if known.first)
-    return replace(plan, orders={name: first + own for name, own in orders.items()})
+    return replace(plan, orders=orders)
 
 
 def _gold(setup: Setup, built: Mapping[str, Built]) -> dict[str, Gold]:
@@ -158,32 +165,20 @@ def _gold(setup: Setup, built: Mapping[str, Built]) -> dict[str, Gold]:
     return {screens[item]: known for item, known in setup.gold.items()}
 
 
-def _among(gold: Mapping[str, Gold]) -> list[str]:
-    return [name for name, known in gold.items() if not known.first]
+def _rounds(
+    setup: Setup, built: Mapping[str, Built], calibration: Iterable[str]
+) -> dict[str, Round]:
+    """The rounds of the screens that are not main."""
+    rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
+    gold = _gold(setup, built).items()
+    return {**rounds, **{name: "gold" for name, known in gold if not known.own}}
 
 
-def _rounds(setup: Setup, built: Mapping[str, Built], calibration: Iterable[str]) -> dict[str, int]:
-    """The rounds of the screens for everybody, as the file keeps them."""
-    only = ROUNDS.index("gold")
-    codes = {name: ALSO_GOLD if g.own else only for name, g in _gold(setup, built).items()}
-    return dict.fromkeys(calibration, ROUNDS.index("calibration")) | codes
-
-
-def _gold_in_words(
-    setup: Setup, built: Mapping[str, Built], plan: assignment.Assignment
-) -> Iterator[str]:
-    if not (gold := _gold(setup, built)):
-        return
-    n, first = len(gold), len(gold) - len(_among(gold))
-    most = max(len(own) for own in plan.orders.values())
-    yield (
-        f"{counted(n, 'gold item')} for everybody, {100 * n / most:.0f} % of the items of each: "
-        f"{first} at first (qualification round), {n - first} among the others"
-    )
-
-
-def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
-    return {name: (one.systems, one.question) for name, one in built.items()}
+def _strata(built: Mapping[str, Built], gold: Mapping[str, Gold]) -> dict[str, tuple[str, str]]:
+    """The systems and the question of each screen. Gold items are spread as those of one question
+    are."""
+    questions = {name: "" if name in gold else one.question for name, one in built.items()}
+    return {name: (one.systems, questions[name]) for name, one in built.items()}
 
 
 def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
@@ -196,7 +191,6 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "guidelines": mark_forbidden(setup.guidelines),
         "background": config.background,
         "auto_advance": config.auto_advance,
-        "spans": config.spans,
         "gold": {name: asdict(known) for name, known in _gold(setup, built).items()},
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
@@ -218,53 +212,67 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
         _check_fixed(setup, store)
         known = key_of(store)
         key, built = named_screens(setup, known)
-        now, before = store.screens, _counting(store)
-        gone, gold = now.keys() - built.keys(), _gold(setup, built)
-        calibration = ROUNDS.index("calibration")
-        drawn = [name for name, n in store.for_everybody.items() if n == calibration]
-        rounds = _rounds(setup, built, drawn)
-        first = rounds.keys()
-        put = [
-            one.screen
-            for name, one in built.items()
-            if name not in now
-            or now[name].screen.hash != one.screen.hash
-            or now[name].kept != rounds.get(name, 0)
-        ]
-        absent = store.absent
-        people = [n for n in setup.config.annotators if n not in absent]
-        added = [name for name in people if name not in store.annotators]
-        orders = store.orders
-        begin = [name for name in sorted(first - gold.keys()) if name in built]
-        orders |= dict.fromkeys(added, begin)
-        strata = {name: at for name, at in _strata(built).items() if name not in first}
-        per_item, seed = setup.config.per_item, setup.config.seed
-        given = assignment.extend(strata, _given(orders, first), people, per_item, seed)
-        for name in people:
-            new = [screen for screen, names in given.items() if name in names]
-            own, more = assignment.order(new, strata, name, seed), gold.keys() - orders[name]
-            sooner = [screen for screen in gold if screen in more and gold[screen].first]
-            later = assignment.mix(own, more.difference(sooner), seed, name)
-            orders[name] = [*(sooner if name in added else ()), *orders[name], *later]
-            orders[name] += sooner if name not in added else ()
+        n_before = _n_labels(store)
+        put, gone = _put_version(setup, store, key, built)
+        added = [name for name in setup.config.annotators if name not in store.annotators]
+        orders = _new_orders(setup, store, built)
         _write_key(folder, key)
         store.assign(orders)
-        told = ("guidelines", "background", "rubric", "auto_advance", "spans", "gold")
-        said = {k: v for k, v in _meta(setup, key, built).items() if k in told}
-        if put or gone or any(store.meta.get(name) != value for name, value in said.items()):
-            store.set(**said)
-            store.put(put, rounds, gone)
-        fresh = sum(screen.id not in known.screens for screen in put)
-        labels = counted(len(people), "label")
-        few = f"new items get {labels} each, not {per_item}: too few annotators are left"
+        fresh = sum(name not in known.screens for name in put)
+        n_people, per_item = len(store.present), setup.config.per_item
+        few = (
+            f"new items get {counted(n_people, 'label')} each, not {per_item}: too few annotators "
+            "are left"
+        )
         facts = (
             f"version {store.version}: {counted(len(built) - len(put), 'item')} unchanged, "
-            f"{len(put) - fresh} changed, {fresh} new, {len(gone)} gone",
-            f"{_counting(store)} of {counted(before, 'label')} count on; all are kept",
+            f"{len(put) - fresh} changed, {fresh} new, {gone} gone",
+            f"{_n_labels(store)} of {counted(n_before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
-            *([few] if fresh and len(people) < per_item else ()),
+            *([few] if fresh and n_people < per_item else ()),
         )
         return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
+
+
+def _put_version(
+    setup: Setup, store: Store, key: Key, built: Mapping[str, Built]
+) -> tuple[list[str], int]:
+    """Keep what has changed. Returns the ids of changed and new screens, and how many are gone."""
+    drawn = store.rows("SELECT DISTINCT id FROM screens WHERE round = 'calibration'")
+    rounds = _rounds(setup, built, [row["id"] for row in drawn])
+    now = {name: (one.screen.hash, one.round) for name, one in store.screens.items()}
+    put = [
+        one.screen
+        for name, one in built.items()
+        if now.get(name) != (one.screen.hash, rounds.get(name, "main"))
+    ]
+    gone, meta = now.keys() - built.keys(), _meta(setup, key, built)
+    changeable = ("guidelines", "background", "rubric", "auto_advance", "gold")
+    changed = {k: meta[k] for k in changeable if store.meta.get(k) != meta[k]}
+    if put or gone or changed:
+        store.set(**changed)
+        store.put(put, rounds, gone)
+        store.add_pictures(setup.pictures.values())
+    return [screen.id for screen in put], len(gone)
+
+
+def _new_orders(setup: Setup, store: Store, built: Mapping[str, Built]) -> dict[str, list[str]]:
+    """Everybody's items: those they have, and behind them what is new. Who is new has the
+    calibration round first."""
+    config, orders, common = setup.config, store.orders, store.for_everybody
+    gold = _gold(setup, built)
+    people = [name for name in config.annotators if name not in store.meta["left"]]
+    calibration = [name for name in built if name in common and name not in gold]
+    orders = {**dict.fromkeys(people, calibration), **orders}
+    strata = _strata(built, gold)
+    main = {name: at for name, at in strata.items() if name not in common}
+    given = annotators_by_item(orders, common)
+    filled = assignment.fill(main, given, people, config.per_item, config.seed)
+    for name in people:
+        own = [*gold, *(screen for screen in main if name in filled[screen])]
+        new = [screen for screen in own if screen not in orders[name]]
+        orders[name] = [*orders[name], *assignment.order(new, strata, name, config.seed)]
+    return orders
 
 
 def _check_fixed(setup: Setup, store: Store) -> None:
@@ -275,55 +283,19 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         for n in _FIXED
         if config[n] != meta[n]
     ]
-    message = "still has items, which `judgebench annotate reassign` gives to others"
+    message = "still has items: hand them over on the lead's page, or name them here"
     problems += [
-        Problem(f"{message}; `revoke` ends the access", file, None, "annotators", name)
-        for name in {*store.annotators} - {*config["annotators"], *meta["left"]}
+        Problem(message, file, None, "annotators", name)
+        for name in sorted({*store.present} - {*config["annotators"]})
     ]
-    if not {*config["annotators"]} - store.absent:
-        message = "have all left: name somebody who labels, or `link` somebody who is revoked"
-        problems.append(Problem(message, file, None, "annotators"))
+    if {*config["annotators"]} <= {*meta["left"]}:
+        problems.append(Problem("have all left: name somebody", file, None, "annotators"))
     raise_any(problems)
 
 
-def _counting(store: Store) -> int:
+def _n_labels(store: Store) -> int:
     """The number of labels that count."""
     return sum(given.label is not None and bool(given.field) for given in store.given())
-
-
-def _given(orders: Mapping[str, Iterable[str]], first: Set[str]) -> dict[str, list[str]]:
-    """The annotators of each screen but the `first` ones, which are for everybody."""
-    found = defaultdict[str, list[str]](list)
-    for name, screens in orders.items():
-        for screen in (screen for screen in screens if screen not in first):
-            found[screen].append(name)
-    return found
-
-
-def reassign(study: str | Path, name: str) -> SetupReport:
-    """Give the items that somebody has not begun to others, and no new ones to them. Nobody who has
-    left or is revoked gets any. Raises SetupError for a name that is no annotator's."""
-    with open_store(Path(study)) as store, store.writing():
-        known_person(store, name, also=())
-        orders, first = store.orders, store.for_everybody.keys()
-        left, screens = {*store.meta["left"], name}, store.screens
-        own = ((n, screens[n].screen.state(store.labels(name, n))) for n in store.assigned(name))
-        new = {n for n, state in own if state == "new"}
-        people = [other for other in orders if other not in left | store.absent]
-        given, seed = _given(orders, first), store.meta["seed"]
-        moved, nobody = assignment.reassign(given, name, new - first, people, seed)
-        for screen, other in moved.items():
-            orders[other].append(screen)
-        orders[name] = [n for n in orders[name] if n not in moved and n not in new & first]
-        store.set(left=sorted(left))
-        store.assign(orders)
-    facts = [
-        f"{other}: {counted(n, 'more item', 'more items')}"
-        for other, n in Counter(moved.values()).items()
-    ]
-    why = "which all others have" if people else "since everybody has left or is revoked"
-    facts += [f"nobody: {len(nobody)}, {why}: {some(nobody)}"] if nobody else []
-    return SetupReport(Path(study), tuple(facts or [f"{name} has nothing that is not begun"]), {})
 
 
 def study_in_words(path: Path, rubric: str) -> str:
@@ -331,9 +303,9 @@ def study_in_words(path: Path, rubric: str) -> str:
     setup = load_setup(path)
     _, built = named_screens(setup)
     planned(setup, built)
-    config, n = setup.config, len(built)
-    told = (
-        f"an annotation study ({config.task}) of {counted(n, 'item')}, {config.per_item} of "
-        f"{counted(len(config.annotators), 'annotator')} for each"
+    config = setup.config
+    summary = (
+        f"an annotation study ({config.task}) of {counted(len(built), 'item')}, {config.per_item} "
+        f"of {counted(len(config.annotators), 'annotator')} for each"
     )
-    return "\n".join([told, *map(str, setup.dataset.warnings)])
+    return "\n".join([summary, *map(str, setup.dataset.warnings)])

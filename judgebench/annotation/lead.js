@@ -196,23 +196,24 @@
       return item;
     }));
     showReasons();
-    kept($("said"), words.map(({ screen, title: of, text, at: day }) => ({
-      screen, head: `${screen}${of ? `, ${of}` : ""}, ${day.slice(0, 10)}`, texts: [text],
+    kept($("said"), words.map(({ screen, annotator, text, answers, at: day }) => ({
+      screen, annotator, head: `${screen}, ${annotator}, ${day.slice(0, 10)}`,
+      texts: [text, ...answers.map((answer) => `You: ${answer}`)],
     })));
     if (!words.length) $("said").append(el("p", "note", "No remark yet."));
   };
 
-  // --- gold items, and the place in the queue ----------------------------------------------------
+  // --- gold items --------------------------------------------------------------------------------
   const showGold = () => {
     const { gold, missed } = figures;
     $("gold").hidden = $("to-gold").hidden = !gold.length;
-    const hits = (who, metric, round) => {
-      const found = gold.find((one) => one.who === who && one.metric === metric && one.round === round);
+    const hits = (who, metric) => {
+      const found = gold.find((one) => one.who === who && one.metric === metric);
       return found ? `${number(Math.round(found.value * found.n))} of ${number(found.n)} [${places(found.low)}, ${places(found.high)}]` : "–";
     };
     const lines = [...new Map(gold.map(({ who, metric }) => [`${who} ${metric}`, [who, metric]])).values()];
-    $("hits").replaceChildren(table(["Annotator", "Metric", "Qualification round", "Among the others"], lines.map(([who, metric]) => [
-      who, born("span", "", title(metric)), hits(who, metric, "qualification"), hits(who, metric, "main"),
+    $("hits").replaceChildren(table(["Annotator", "Metric", "Known labels found"], lines.map(([who, metric]) => [
+      who, born("span", "", title(metric)), hits(who, metric),
     ])));
     kept($("missed"), missed.map(({ screen, metric, known, reason, said }) => {
       const others = Object.entries(said).map(([who, label]) => `${label || "cannot tell"} by ${who}`).join(", ");
@@ -221,31 +222,38 @@
     }));
     if (gold.length && !missed.length) $("missed").append(el("p", "note", "Nobody missed one."));
   };
-  const showByPlace = () => {
-    $("by-place").hidden = !figures.by_place.length;
-    $("places").replaceChildren(...figures.by_place.map(({ metric, labels, thirds }) => {
-      const box = el("div");
-      box.append(born("h3", "", title(metric)));
-      thirds.forEach((counts, i) => {
-        const [name, line] = [["First", "Middle", "Last"][i], el("div", "use")];
-        const parts = counts.map((n, k) => [labels[k], n, shade(k, labels.length)]);
-        line.append(el("span", "", name), stack(`${name} third`, parts), el("span", "", number(counts.reduce((a, b) => a + b, 0))));
-        box.append(line);
-      });
-      box.append(legend(labels));
-      return box;
-    }));
+  // An answer to an annotator about an item, which may be sent back with it.
+  const noteBox = (screen, annotator) => {
+    const [box, text] = [el("div", "answer"), el("input")];
+    text.maxLength = 10000;
+    text.dir = "auto";
+    text.setAttribute("aria-label", `Answer to ${annotator} on ${screen}`);
+    const send = (back) => async () => {
+      if (!back && !text.value.trim()) return text.focus();
+      try {
+        await ask("api/lead/note", { annotator, screen, text: text.value, send_back: back });
+        text.value = "";
+        box.append(el("p", "note", back ? `Sent back to ${annotator}, to be labelled again.` : "Sent."));
+        clearTimeout(soon);
+        soon = setTimeout(refresh, SOON_MS);
+      } catch (error) {
+        failed(error, "This was not sent: ");
+      }
+    };
+    box.append(text, button("Answer", "", send(false)), button("Send back", "", send(true)));
+    return box;
   };
   // Lines about items, each of which opens the item's texts; what is open stays so.
   const kept = (place, lines) => {
     const open = new Set([...place.querySelectorAll("details[open]")].map((box) => box.dataset.place));
-    place.replaceChildren(...lines.map(({ screen, head, texts }) => {
+    place.replaceChildren(...lines.map(({ screen, annotator, head, texts }) => {
       const [line, item] = [el("div", "said"), el("details")];
       item.dataset.place = `${head} ${texts}`;
       item.append(born("summary", "", head));
       item.addEventListener("toggle", () => item.open && item.children.length < 2 && showItem(item, screen));
       item.open = open.has(item.dataset.place);
       line.append(item, ...texts.map((text) => born("p", "text", text)));
+      if (annotator) line.append(noteBox(screen, annotator));
       return line;
     }));
   };
@@ -277,11 +285,6 @@
     const text = (value) => field.options.find((option) => option.value === value)?.text || value;
     return givenIn(field, label).map(text).join(BETWEEN);
   };
-  // A label with the words that were highlighted as its reason.
-  const quoted = (line, quotes) => {
-    line.append(...quotes.map((words) => born("q", "", words)));
-    return line;
-  };
   const detail = (one, width) => {
     const [row, cell, pair] = [el("tr", "detail"), el("td"), el("div", "pair")];
     const [texts, said] = [el("div", "texts"), el("div")];
@@ -292,11 +295,14 @@
       const words = (label) => (label === "" ? "cannot tell" : textOf(field, label));
       const list = el("ul", one.differ.includes(key) ? "given" : "same");
       for (const [who, labels] of Object.entries(one.labels))
-        if (typeof labels[key] === "string") list.append(quoted(born("li", "", `${who}: ${words(labels[key])}`), one.quotes[who][key]));
+        if (typeof labels[key] === "string") list.append(born("li", "", `${who}: ${words(labels[key])}`));
       if (list.children.length) said.append(born("b", "", name), list);
     }
     for (const [who, remark] of Object.entries(one.remarks)) said.append(born("p", "text", `${who}: “${remark}”`));
+    for (const { annotator, text, sent_back: back } of one.notes) said.append(born("p", "text", `You to ${annotator}: “${text}”${back ? " (sent back)" : ""}`));
     if (!said.children.length) said.append(el("p", "note", "No label yet."));
+    for (const [who, state] of Object.entries(one.states))
+      if (state !== "new") said.append(el("small", "", `To ${who}`), noteBox(one.screen, who));
     pair.append(texts, said);
     cell.append(pair);
     row.append(cell);
@@ -350,34 +356,47 @@
   // --- links and files ---------------------------------------------------------------------------
   let accesses = "";
   const showAccess = (access) => {
-    if (accesses === JSON.stringify(access)) return; // nobody loses the button that they are on
-    accesses = JSON.stringify(access);
-    $("accesses").replaceChildren(table(["Annotator", "Access", "Link", "Access ends"], figures.people.map(({ name }) => {
-      const act = (what) => async () => {
-        try {
-          const { token, access: now } = await ask(`api/lead/person/${what}`, { name });
-          $("link").hidden = !token;
-          $("link-of").textContent = `Link of ${name}:`;
-          $("link-text").value = token ? `${location.origin}/#${token}` : "";
-          $("copied").textContent = "";
-          showAccess(now);
-          if (token) $("copy").focus();
-        } catch (error) {
-          failed(error, "This failed: ");
-        }
-      };
-      const link = button("New link", "", act("link"));
-      const revoke = button("Revoke", "", () => {
-        if (revoke.dataset.sure) return act("revoke")();
-        revoke.dataset.sure = "yes";
-        revoke.textContent = `End the access of ${name}`;
-      });
-      revoke.addEventListener("blur", () => {
-        delete revoke.dataset.sure;
-        revoke.textContent = "Revoke";
-      });
-      return [name, access[name], [link], [revoke]];
-    })));
+    const now = JSON.stringify([access, figures.left]);
+    if (accesses === now) return; // nobody loses the button that they are on
+    accesses = now;
+    $("accesses").replaceChildren(table(["Annotator", "Access", "Link", "Access ends", "Leaves"], figures.people.map(({ name }) => [
+      name, access[name], [button("New link", "", () => person("link", name))],
+      [sure("Revoke", `End the access of ${name}`, () => person("revoke", name))],
+      figures.left.includes(name) ? "has left"
+        : [sure("Hand over", `Give what ${name} has not begun to the others`, () => person("hand_over", name))],
+    ])));
+  };
+  // What the lead does about an annotator; who is added, or asks for one, gets a link.
+  const person = async (what, name) => {
+    try {
+      const { token, facts, access } = await ask(`api/lead/person/${what}`, { name });
+      $("link").hidden = !token;
+      $("link-of").textContent = `Link of ${name}:`;
+      $("link-text").value = token ? `${location.origin}/#${token}` : "";
+      $("copied").textContent = "";
+      $("facts").textContent = (facts || []).join("; ");
+      if (what === "add") $("add-name").value = "";
+      if (what === "add" || what === "hand_over") {
+        clearTimeout(soon);
+        soon = setTimeout(refresh, SOON_MS);
+      } else showAccess(access);
+      if (token) $("copy").focus();
+    } catch (error) {
+      failed(error, "This failed: ");
+    }
+  };
+  // A button that asks once more before it acts.
+  const sure = (text, question, act) => {
+    const made = button(text, "", () => {
+      if (made.dataset.sure) return act();
+      made.dataset.sure = "yes";
+      made.textContent = question;
+    });
+    made.addEventListener("blur", () => {
+      delete made.dataset.sure;
+      made.textContent = text;
+    });
+    return made;
   };
   const copy = async () => {
     $("link-text").select();
@@ -388,13 +407,13 @@
       $("copied").textContent = "Select the text and copy it: this browser does not let the page do so";
     }
   };
-  const download = async (kind) => {
+  const download = async (path, name) => {
     try {
-      const reply = await fetch(`api/lead/labels.${kind}`, { headers: { "X-Judgebench": "1" }, cache: "no-store" });
+      const reply = await fetch(path, { headers: { "X-Judgebench": "1" }, cache: "no-store" });
       if (!reply.ok) throw Object.assign(new Error(`error ${reply.status}`), { status: reply.status });
       const link = el("a");
       link.href = URL.createObjectURL(await reply.blob());
-      link.download = `labels.${kind}`;
+      link.download = name;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     } catch (error) {
@@ -504,7 +523,7 @@
       texts.append(born("h4", "", section.heading), textBox(section));
     const said = el("ul", "given");
     chosen = past?.label ?? null;
-    said.append(...one.labels.map((label, i) => quoted(born("li", "", textOf(field, label)), one.quotes[i])), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
+    said.append(...one.labels.map((label) => born("li", "", textOf(field, label))), ...one.remarks.map((remark) => born("li", "", `“${remark}”`)));
     const remark = el("textarea");
     remark.maxLength = 10000;
     remark.dir = "auto";
@@ -596,7 +615,7 @@
       figures = await ask("api/lead");
       $("study").textContent = figures.study;
       document.title = `${figures.study.slice(0, 60)} · labels so far`;
-      for (const show of [showProgress, showAgreement, showUse, showByPlace, showGold, showRest]) show();
+      for (const show of [showProgress, showAgreement, showUse, showGold, showRest]) show();
       showAccess(figures.access);
       if (!document.querySelector("#matrix [aria-expanded=true]")) await loadItems();
       if (untouched()) await loadCases();
@@ -624,7 +643,12 @@
   document.querySelector("a[href='#disagreements']").addEventListener("click", () => setTimeout(() => $("case").focus()));
   $("leave").addEventListener("click", () => ask("api/lead/leave", {}).then(() => close("You are signed out."), failed));
   $("copy").addEventListener("click", copy);
-  for (const kind of ["csv", "jsonl"]) $(`as-${kind}`).addEventListener("click", () => download(kind));
+  $("as-csv").addEventListener("click", () => download("api/lead/labels.csv", "labels.csv"));
+  $("backup").addEventListener("click", () => download("api/lead/backup", "study.sqlite"));
+  $("add").addEventListener("submit", (event) => {
+    event.preventDefault();
+    person("add", $("add-name").value.trim());
+  });
   for (const name of ["input", "submit"])
     $("filter").addEventListener(name, (event) => {
       event.preventDefault();

@@ -29,9 +29,8 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -39,10 +38,11 @@ from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
-from judgebench.annotation.screens import Wanted
+from judgebench.annotation.screens import State
 from judgebench.annotation.store import (
     ADDRESS,
     LEAD,
+    MAX_TEXT,
     WEEK,
     Event,
     Reason,
@@ -50,11 +50,11 @@ from judgebench.annotation.store import (
     Saved,
     Store,
     link_of,
-    page_of,
-    screen_of,
     served_file,
-    work_of,
+    snapshot,
 )
+from judgebench.annotation.store import now as _now
+from judgebench.annotation.work import assignment_of, page_of, screen_of, work_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, validate
 from judgebench.models import is_local
@@ -235,9 +235,34 @@ class Events(StrictModel):
 
 
 class Named(StrictModel):
-    """The annotator whose link is made, or whose access ends."""
+    """The annotator who is added, leaves, gets a link, or whose access ends."""
 
     name: Annotated[str, Limits(max_length=100)]
+
+
+class LeadNote(StrictModel):
+    """The lead's answer to an annotator about an item, which may be sent back to be labelled
+    again."""
+
+    annotator: Annotated[str, Limits(max_length=100)]
+    screen: Annotated[str, Limits(max_length=64)]
+    text: Annotated[str, Limits(max_length=MAX_TEXT)]
+    send_back: bool = False
+
+
+class Wanted(StrictModel):
+    """The items that the lead looks for: the one `screen`, those of `annotator`, in that `state`,
+    with that `label` on the `metric` (`""`: cannot tell), on which people `differ`, whose texts
+    hold `text`. What is empty, or None, does not matter. At most `most` of them are shown."""
+
+    screen: str = ""
+    state: State | Literal[""] = ""
+    annotator: str = ""
+    metric: str = ""
+    label: str | None = None
+    differ: bool = False
+    text: str = ""
+    most: int = Limits(default=50, ge=1, le=1000)
 
 
 class Adjudication(Event):
@@ -281,15 +306,19 @@ class Server:
             web.post("/api/enter", self._enter),
             web.post("/api/link", self._link), web.post("/api/lead/link", self._link),
             web.post("/api/leave", self._leave), web.post("/api/lead/leave", self._leave),
-            web.get("/api/work", self._work), web.get("/api/assignment", self._assignment),
-            web.get("/api/screen/{id}", self._screen),
+            web.get("/api/work", self._own(work_of)), web.get("/api/screen/{id}", self._screen),
+            web.get("/api/assignment", self._own(assignment_of)),
+            web.get("/api/picture/{name}", self._picture),
+            web.get("/api/lead/picture/{name}", self._picture),
             web.post("/api/events", self._events),
             web.get("/api/lead", self._computed("figures")),
             web.get("/api/lead/disagreements", self._computed("disagreements")),
             web.post("/api/lead/adjudicate", self._adjudicate),
             web.post("/api/lead/items", self._items),
-            web.get("/api/lead/labels.{kind:csv|jsonl}", self._labels),
-            web.post("/api/lead/person/{act:link|revoke}", self._person),
+            web.get("/api/lead/labels.csv", self._labels),
+            web.get("/api/lead/backup", self._backup),
+            web.post("/api/lead/note", self._note),
+            web.post("/api/lead/person/{act:add|link|revoke|hand_over}", self._person),
         ])  # fmt: skip
         return app
 
@@ -360,14 +389,14 @@ class Server:
         await asyncio.to_thread(self.writing.leave, self._session(request)[0])
         return web.json_response({})
 
-    async def _work(self, request: web.Request) -> web.Response:
-        _, name, _ = self._session(request)
-        return web.json_response(work_of(self.reading, name))
+    def _own(self, compute: Callable[[Store, str], Any]) -> Handler:
+        """The handler of what somebody has to label, as JSON."""
 
-    async def _assignment(self, request: web.Request) -> web.Response:
-        _, name, _ = self._session(request)
-        screens = {key: screen_of(self.reading, name, key) for key in self.reading.assigned(name)}
-        return web.json_response({"work": work_of(self.reading, name), "screens": screens})
+        async def show(request: web.Request) -> web.Response:
+            _, name, _ = self._session(request)
+            return web.json_response(compute(self.reading, name))
+
+        return show
 
     async def _screen(self, request: web.Request) -> web.Response:
         _, name, _ = self._session(request)
@@ -383,7 +412,9 @@ class Server:
     async def _adjudicate(self, request: web.Request) -> web.Response:
         session, _, _ = self._session(request)
         sent = await _sent(request, Adjudication)
-        return await self._save(session, ADJUDICATED, [sent.model_copy(update={"at": _now()})])
+        return await self._save(
+            session, ADJUDICATED, [sent.model_copy(update={"at": _now("milliseconds")})]
+        )
 
     async def _items(self, request: web.Request) -> web.Response:
         self._session(request)
@@ -391,25 +422,63 @@ class Server:
         shown = await asyncio.to_thread(lambda: json.dumps(found.items(wanted)))
         return web.Response(text=shown, content_type="application/json")
 
+    async def _picture(self, request: web.Request) -> web.Response:
+        self._session(request)
+        picture = self.reading.picture(request.match_info["name"])
+        if picture is None:
+            raise Refused(404, "There is no such picture.")
+        return web.Response(body=picture.content, content_type=picture.kind)
+
     async def _labels(self, request: web.Request) -> web.Response:
         """The labels as a file, under the items' names on the pages: the key is not here."""
         self._session(request)
-        found, csv = await self._newest(), request.match_info["kind"] == "csv"
-        text = await asyncio.to_thread(lambda: found.csv() if csv else found.jsonl())
-        return web.Response(text=text, content_type="text/csv" if csv else "application/jsonl")
+        collected = await self._newest()
+        text = await asyncio.to_thread(collected.csv)
+        return web.Response(text=text, content_type="text/csv")
+
+    async def _backup(self, request: web.Request) -> web.Response:
+        """A copy of the study's file as it is now."""
+        self._session(request)
+
+        def copy() -> bytes:
+            with snapshot(self.reading.path) as store:
+                return store.to_bytes()
+
+        body = await asyncio.to_thread(copy)
+        return web.Response(body=body, content_type="application/vnd.sqlite3")
+
+    async def _note(self, request: web.Request) -> web.Response:
+        """An answer to an annotator, or an item sent back."""
+        self._session(request)
+        note = await _sent(request, LeadNote)
+        if note.screen not in self.reading.assigned(note.annotator):
+            raise Refused(404, "This item is not among theirs.")
+        values = (note.annotator, note.screen, note.text, note.send_back)
+        await asyncio.to_thread(self.writing.add_note, *values)
+        return web.json_response({})
 
     async def _person(self, request: web.Request) -> web.Response:
-        """A new link of an annotator, or the end of the access."""
+        """What the lead does about an annotator. Who is added, or asks for one, gets a link."""
+        from judgebench.annotation.annotators import add_annotator, hand_over
+
         self._session(request)
-        name = (await _sent(request, Named)).name
-        if name not in self.reading.annotators:
+        name, act = (await _sent(request, Named)).name, request.match_info["act"]
+        if act != "add" and name not in self.reading.annotators:
             raise Refused(404, "Nobody of this name labels here.")
-        if request.match_info["act"] == "revoke":
-            await asyncio.to_thread(self.writing.revoke, name)
-            return web.json_response({"access": self.reading.access})
-        self._entering.check(f"link of {name}")
-        token = await asyncio.to_thread(self.writing.make_link, name, "annotator", WEEK)
-        return web.json_response({"token": token, "access": self.reading.access})
+        if act in ("add", "link"):
+            self._entering.check(f"link of {name}")
+        acts = {
+            "add": add_annotator, "hand_over": hand_over,
+            "link": lambda *_: [], "revoke": lambda store, name: store.revoke(name),
+        }  # fmt: skip
+        try:
+            facts = await asyncio.to_thread(acts[act], self.writing, name)
+        except SetupError as error:
+            raise Refused(400, str(error)) from None
+        token = ""
+        if act in ("add", "link"):
+            token = await asyncio.to_thread(self.writing.make_link, name, "annotator", WEEK)
+        return web.json_response({"token": token, "facts": facts, "access": self.reading.access})
 
     async def _save(self, session: str, who: str, events: Sequence[Event]) -> web.Response:
         """Whoever's turn it is keeps all that waits in one transaction, so that many requests share
@@ -425,7 +494,7 @@ class Server:
             raise outcome
         refused = [{"client_id": key, "why": why} for key, why in outcome.refused.items()]
         told = {"saved": outcome.saved, "refused": refused, "state": dict(outcome.states)}
-        return web.json_response({**told, "at": _now()})
+        return web.json_response({**told, "at": _now("milliseconds")})
 
     async def _kept(self, turn: Sequence[Waiting]) -> Sequence[Saved | Exception]:
         def keep() -> list[Saved | Exception]:
@@ -487,7 +556,7 @@ class _Kinds(logging.Handler):
         where = [] if malformed or not error else traceback.format_tb(error.__traceback__)
         what = "malformed request" if malformed else "error"
         with suppress(OSError):  # of a full disk; the request is answered
-            line = f"{_now()} #{self._count} {what}: {kind}"
+            line = f"{_now('milliseconds')} #{self._count} {what}: {kind}"
             print(line, *where, sep="\n", file=sys.stderr, flush=True)
 
 
@@ -506,10 +575,6 @@ async def _sent(request: web.Request, model: type[Sent]) -> Sent:
 
 def _error(status: int, sentence: str) -> web.Response:
     return web.json_response({"error": sentence}, status=status)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:

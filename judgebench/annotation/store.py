@@ -2,8 +2,6 @@
 
 Nothing in it is overwritten: an event is added, and the latest one is the label. What tells which
 answer, system or pair is behind a screen lies elsewhere (`key.json`).
-
-What the page of an annotator shows: which items, how far they are, and each screen.
 """
 
 from __future__ import annotations
@@ -14,128 +12,43 @@ import secrets
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from threading import RLock
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator
 from pydantic import Field as Limits
 
-from judgebench.annotation.screens import PART, SKIP, SPANS, WHOLE, Labels, Screen, State, spans_in
+from judgebench.annotation.pictures import Picture
+from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Screen, State
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
-from judgebench.people.markdown import markdown_tree
-from judgebench.people.page import local_page
 from judgebench.records import ADJUDICATED
-from judgebench.rubric import Rubric
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
 LEAD = "lead"  # the name behind the lead's link
 GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
-WITHOUT_RUBRIC = ("ranking", "review")  # tasks
 WEEK = 7 * 24 * 3600
-# The round of a screen, by the number that the file keeps. All but the first are for everybody; the
-# last is that of gold items which are items of the study as well.
-ROUNDS = ("main", "calibration", "gold")
-_ROUNDS = (*ROUNDS, "main")
-ALSO_GOLD = 3
+# The labels of `main` are the study's; screens of the other rounds are for everybody.
+Round = Literal["main", "calibration", "gold"]
 ADDRESS = "http://127.0.0.1:8765"
-_HERE = Path(__file__).parent
-
-
-def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
-    """The page of that name with its data, and its policy, as `people.page.local_page` does."""
-    strings = yaml.safe_load((_HERE / "strings.yaml").read_text("utf-8"))
-    data = {**data, "strings": strings}
-    return local_page(_HERE / name, _HERE / "asking.js", data, connect=connect)
-
-
-def work_of(store: Store, name: str) -> dict[str, Any]:
-    """The study and somebody's items in their order, as JSON."""
-    with store.reading():
-        meta, screens, times = store.meta, store.screens, store.times(name)
-        labels = by_screen(store.given(name))
-        own = [(key, screens[key]) for key in store.assigned(name)]
-    gold = meta.get("gold", {})
-    first = {key for key, known in gold.items() if known["first"]}
-    states = {key: stored.screen.state(labels[name, key]) for key, stored in own}
-    done = [key for key, state in states.items() if state == "done"]
-    return {
-        "study": meta["name"], "annotator": name, "task": meta["task"],
-        "guidelines": {
-            "text": meta["guidelines"], "tree": markdown_tree(meta["guidelines"]),
-        },
-        "instructions": _instructions(meta),
-        "auto_advance": bool(meta.get("auto_advance")), "spans": bool(meta.get("spans")),
-        "total": len(own), "done": len(done),
-        "seconds_per_item":
-            round(median(times[name, key] for key in done) / 1000, 1) if done else None,
-        "items": [
-            {
-                "id": key, "state": states[key], "remark": "", "notes": [], "sent_back": False,
-                "labels": labels[name, key],
-                "round": "qualification" if key in first
-                else "calibration" * (stored.round == "calibration"),
-            }
-            for key, stored in own
-        ],
-    }  # fmt: skip
-
-
-def _instructions(meta: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The part of the rubric that judges read, for people; None where a task has no rubric. Of
-    two answers, labels are named as on the screen, and so not here."""
-    if "rubric" not in meta or meta["task"] in WITHOUT_RUBRIC:
-        return None
-    metrics = [
-        {
-            "title": metric.title,
-            "question": metric.question,
-            "labels": [
-                {"text": one.text, "about": one.description, "examples": one.examples}
-                for one in metric.labels
-                if not metric.preference or one.description or one.examples
-            ],
-        }
-        for metric in Rubric.model_validate(meta["rubric"]).metrics
-    ]
-    return {"text": meta["rubric"]["instructions"], "metrics": metrics}
-
-
-def screen_of(store: Store, name: str, key: str) -> dict[str, Any] | None:
-    """A screen of somebody's with the labels so far, as JSON; later parts are not in it. None where
-    it is not theirs."""
-    with store.reading():
-        if key not in store.assigned(name):
-            return None
-        screen, given = store.screens[key].screen, store.given(name, key)
-    labels: Labels = {one.field: one.label for one in given if one.label is not None}
-    part = screen.revealed(labels)
-    return {
-        "screen": screen.shown_to(name, store.meta["seed"], part), "hash": screen.hash,
-        "labels": {field: label for field, label in labels.items() if field != PART},
-        "remark": given[-1].remark if given else "", "part": part,
-        "locked": [field.key for field in screen.fields if field.part < part],
-    }  # fmt: skip
-
-
-FORMAT = "judgebench annotation 1"
+FORMAT = "judgebench annotation 2"
 Role = Literal["annotator", "lead"]
 Reason = Literal["ambiguous", "guideline gap", "slip", "genuine"]  # of an adjudication
-_LONGEST = 10_000  # characters of a label in words, or of a remark
+MAX_TEXT = 10_000  # characters of a label or of a remark
+_HANDED_OVER = -1  # the place of an item that is another's now; what was labelled offline is taken
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE screens (
   id TEXT NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL, content TEXT NOT NULL,
-  calibration INTEGER NOT NULL, PRIMARY KEY (id, version)
+  round TEXT NOT NULL, PRIMARY KEY (id, version)
 );
+CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
 CREATE TABLE people (name TEXT PRIMARY KEY, role TEXT NOT NULL);
 CREATE TABLE assignments (
   annotator TEXT NOT NULL, screen TEXT NOT NULL, place INTEGER NOT NULL,
@@ -150,9 +63,17 @@ CREATE TABLE events (
 CREATE INDEX events_of ON events (annotator, screen);
 CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'append only'); END;
+CREATE TABLE notes (
+  n INTEGER PRIMARY KEY, annotator TEXT NOT NULL, screen TEXT NOT NULL, text TEXT NOT NULL,
+  after INTEGER NOT NULL, at TEXT NOT NULL
+);
+CREATE INDEX notes_of ON notes (annotator, screen);
 CREATE VIEW latest AS
   SELECT max(n) AS n, annotator, screen, field, hash, label, remark, reason, at
-  FROM events GROUP BY annotator, screen, field, hash;
+  FROM events WHERE n > coalesce((
+    SELECT max(after) FROM notes
+    WHERE notes.annotator = events.annotator AND notes.screen = events.screen
+  ), 0) GROUP BY annotator, screen, field, hash;
 CREATE TABLE links (
   hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL, used INTEGER NOT NULL DEFAULT 0
 );
@@ -173,8 +94,8 @@ class Event(StrictModel):
     screen: Annotated[str, Limits(max_length=64)]
     hash: Annotated[str, Limits(max_length=64)]
     field: Annotated[str, Limits(max_length=300)]
-    label: Annotated[str, Limits(max_length=_LONGEST)] | None
-    remark: Annotated[str, Limits(max_length=_LONGEST)] = ""
+    label: Annotated[str, Limits(max_length=MAX_TEXT)] | None
+    remark: Annotated[str, Limits(max_length=MAX_TEXT)] = ""
     reason: Annotated[str, Limits(max_length=40)] = ""
     visible_ms: Annotated[int, Limits(ge=0, le=86_400_000)] = 0
     at: Annotated[
@@ -197,12 +118,24 @@ class Given:
     at: str
 
 
-def by_screen(given: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str, str | None]]:
+def by_screen(events: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str, str | None]]:
     """Labels by annotator and screen, and then by field."""
-    found = defaultdict[tuple[str, str], dict[str, str | None]](dict)
-    for one in given:
-        found[one.annotator, one.screen][one.field] = one.label
-    return found
+    labels = defaultdict[tuple[str, str], dict[str, str | None]](dict)
+    for event in events:
+        labels[event.annotator, event.screen][event.field] = event.label
+    return labels
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An answer of the lead to an annotator about an item. Of one that is `sent_back`, the labels
+    so far count no more."""
+
+    annotator: str
+    screen: str
+    text: str
+    sent_back: bool
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +149,10 @@ class Saved:
 
 @dataclass(frozen=True)
 class Stored:
-    """A screen and its place among the rounds, as the file keeps it."""
+    """A screen and its round."""
 
     screen: Screen
-    kept: int = 0
-
-    @property
-    def round(self) -> str:
-        """`main`, `calibration`, or `gold` where its labels are not the study's."""
-        return _ROUNDS[self.kept]
+    round: Round
 
 
 class Store:
@@ -236,7 +164,7 @@ class Store:
         if not path.is_file():
             raise SetupError(Problem("no such file", str(path)))
         self._lock = RLock()
-        self._known: tuple[int, Mapping[str, Stored], Mapping[tuple[str, str], str]] = (-1, {}, {})
+        self._cache: tuple[int, Mapping[str, Stored], Mapping[tuple[str, str], str]] = (-1, {}, {})
         self._connection = copy or sqlite3.connect(path, timeout=30, check_same_thread=False)
         self._connection.isolation_level = None
         self._connection.row_factory = sqlite3.Row
@@ -251,10 +179,8 @@ class Store:
         self.close()
         if found == FORMAT or "malformed" in str(found):
             raise SetupError(Problem("is damaged: go on with a backup of it", str(path)))
-        if "readonly" in str(found):
-            raise SetupError(Problem("cannot be written: no permission", str(path)))
-        problem = Problem("is no annotation study", str(path), found=str(found), allowed=FORMAT)
-        raise SetupError(problem)
+        message = "is no annotation study that can be read and written"
+        raise SetupError(Problem(message, str(path), found=str(found), allowed=FORMAT))
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Store:
@@ -262,17 +188,15 @@ class Store:
         if path.exists():
             raise SetupError(Problem("exists and is not overwritten", str(path)))
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path)
-        try:
+        with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_TABLES)
-            rows = {**meta, "format": FORMAT}.items()
-            sql = "INSERT INTO meta VALUES (?, ?)"
-            connection.executemany(sql, [(k, json.dumps(v)) for k, v in rows])
+            values = ("format", json.dumps(FORMAT))
+            connection.execute("INSERT INTO meta VALUES (?, ?)", values)
             connection.commit()
-        finally:
-            connection.close()
-        return cls(path)
+        store = cls(path)
+        store.set(**meta)
+        return store
 
     def close(self) -> None:
         self._connection.close()
@@ -321,41 +245,44 @@ class Store:
         return tuple(row["name"] for row in self.rows(sql))
 
     @property
-    def absent(self) -> frozenset[str]:
-        """The people who get no items: those who have left, and those whose access is revoked."""
-        return frozenset([*self.meta.get("left", ()), *self.meta.get("revoked", ())])
+    def present(self) -> list[str]:
+        """The annotators who get items: all but those who have left."""
+        left = self.meta.get("left", ())
+        return [name for name in self.annotators if name not in left]
 
     @property
     def version(self) -> int:
         """The present one, from 1; 0 while there are no screens."""
-        found = self.rows("SELECT value FROM meta WHERE key = 'version'")
-        return int(found[0]["value"]) if found else 0
+        rows = self.rows("SELECT value FROM meta WHERE key = 'version'")
+        return int(rows[0]["value"]) if rows else 0
 
     @property
     def screens(self) -> Mapping[str, Stored]:
         """The screens of the present version, by id."""
         version = self.version
-        if self._known[0] != version:
+        if self._cache[0] != version:
             sql = "SELECT * FROM screens WHERE version <= ? ORDER BY version, rowid"
             every = self.rows(sql, version)
             gone = set(self.meta.get("gone", ()))
             now = {row["id"]: row for row in every if row["id"] not in gone}
             screens = {
-                key: Stored(Screen.model_validate_json(row["content"]), row["calibration"])
+                key: Stored(Screen.model_validate_json(row["content"]), row["round"])
                 for key, row in now.items()
             }
             contents = {(row["id"], row["hash"]): row["content"] for row in every}
-            self._known = version, screens, contents
-        return self._known[1]
+            self._cache = version, screens, contents
+        return self._cache[1]
 
     def put(
-        self, screens: Sequence[Screen], rounds: Mapping[str, int] = {}, gone: Iterable[str] = ()
+        self, screens: Sequence[Screen], rounds: Mapping[str, Round] = {}, gone: Iterable[str] = ()
     ) -> int:
         """Add a version: these screens are new or have changed, those of the ids `gone` are asked
         no more. `rounds` are those that are not main, by id. Returns the version's number."""
         version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
-        rows = [(s.id, version, s.hash, s.model_dump_json(), rounds.get(s.id, 0)) for s in screens]
+        rows = [
+            (s.id, version, s.hash, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens
+        ]
         with self.writing() as connection:
             connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?, ?)", rows)
             self.set(version=version, gone=gone)
@@ -367,24 +294,42 @@ class Store:
         with self.writing() as connection:
             connection.executemany(sql, [(k, json.dumps(v)) for k, v in values.items()])
 
-    def assigned(self, annotator: str, gone: bool = False) -> list[str]:
-        """The ids of a person's screens, in that person's order; also of those that are `gone`, and
-        may come back."""
-        sql = "SELECT screen FROM assignments WHERE annotator = ? ORDER BY place"
-        known = self.screens
-        own = (row["screen"] for row in self.rows(sql, annotator))
-        return [screen for screen in own if gone or screen in known]
+    def add_pictures(self, pictures: Iterable[Picture]) -> None:
+        """Keep pictures."""
+        with self.writing() as connection:
+            connection.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", pictures)
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """All pictures."""
+        return [Picture(*row) for row in self.rows("SELECT * FROM pictures")]
+
+    def picture(self, name: str) -> Picture | None:
+        """The picture of that name."""
+        rows = self.rows("SELECT * FROM pictures WHERE name = ?", name)
+        return Picture(*rows[0]) if rows else None
+
+    def assigned(self, annotator: str) -> list[str]:
+        """The ids of a person's screens, in that person's order."""
+        sql = "SELECT screen FROM assignments WHERE annotator = ? AND place >= 0 ORDER BY place"
+        screens = self.screens
+        return [row["screen"] for row in self.rows(sql, annotator) if row["screen"] in screens]
 
     @property
     def orders(self) -> dict[str, list[str]]:
-        """The screens that each annotator was ever given, in that person's order."""
-        return {name: self.assigned(name, gone=True) for name in self.annotators}
+        """The screens of each annotator, in that person's order; also those that are gone, and may
+        come back."""
+        orders: dict[str, list[str]] = {name: [] for name in self.annotators}
+        sql = "SELECT annotator, screen FROM assignments WHERE place >= 0 ORDER BY place"
+        for row in self.rows(sql):
+            orders[row["annotator"]].append(row["screen"])
+        return orders
 
     @property
-    def for_everybody(self) -> dict[str, int]:
-        """The rounds of the screens for everybody, by id, of any version."""
-        rows = self.rows("SELECT id, calibration FROM screens WHERE calibration ORDER BY version")
-        return {row["id"]: row["calibration"] for row in rows}
+    def for_everybody(self) -> Set[str]:
+        """The screens that everybody labels, of any version: of calibration, and gold items."""
+        rows = self.rows("SELECT DISTINCT id FROM screens WHERE round != 'main'")
+        return {*self.meta.get("gold", ()), *(row["id"] for row in rows)}
 
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
@@ -392,9 +337,10 @@ class Store:
             for name, screens in orders.items():
                 sql = "INSERT OR IGNORE INTO people VALUES (?, 'annotator')"
                 connection.execute(sql, (name,))
-                connection.execute("DELETE FROM assignments WHERE annotator = ?", (name,))
+                sql = "UPDATE assignments SET place = ? WHERE annotator = ?"
+                connection.execute(sql, (_HANDED_OVER, name))
                 rows = [(name, screen, place) for place, screen in enumerate(screens)]
-                connection.executemany("INSERT INTO assignments VALUES (?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO assignments VALUES (?, ?, ?)", rows)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -404,83 +350,93 @@ class Store:
         An event is refused, with the reason, where it is not for this person or does not fit the
         screen as it is now.
         """
-        with self.writing() as connection:
-            return [self._save(connection, who, events) for who, events in batches]
+        with self.writing():
+            return [self._save(annotator, events) for annotator, events in batches]
 
-    def _save(self, connection: sqlite3.Connection, who: str, events: Sequence[Event]) -> Saved:
-        known = self.screens
-        spans = any(e.field.startswith(SPANS) for e in events) and self.meta.get("spans")
-        own = set(known) if who == ADJUDICATED else set(self.assigned(who))
-        saved, refused = list[str](), dict[str, str]()
-        labels = {screen: self.labels(who, screen) for screen in {e.screen for e in events}}
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        for e in events:
-            same = (who, e.screen, e.hash, e.field, e.label, e.remark, e.reason)
-            columns = "annotator, screen, hash, field, label, remark, reason"
-            sql = f"SELECT {columns} FROM events WHERE client_id = ?"
-            before = connection.execute(sql, (e.client_id,)).fetchone()
-            why = "is not yours to label"
-            if e.screen in own:
-                screen = known[e.screen].screen
-                why = _refusal(e, screen, labels[e.screen], every=who == ADJUDICATED)
-                why = "is not asked" if e.field.startswith(SPANS) and not spans else why
-            if before is not None:
-                why = "" if tuple(before) == same else "has the id of another label"
-            if why:
-                refused[e.client_id] = why
-                continue
-            saved.append(e.client_id)
-            if before is None:
-                values = (
-                    e.client_id, who, e.screen, e.hash, e.field, e.label, e.remark, e.reason,
-                    e.visible_ms, e.at, now,
-                )  # fmt: skip
-                sql = "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                connection.execute(sql, values)
-                labels[e.screen][e.field] = e.label
-        states = {key: known[key].screen.state(of) for key, of in labels.items() if key in own}
-        return Saved(tuple(saved), refused, states)
+    def _save(self, annotator: str, events: Sequence[Event]) -> Saved:
+        screens = self.screens
+        sql = "SELECT screen FROM assignments WHERE annotator = ?"
+        own = {row["screen"] for row in self.rows(sql, annotator)}
+        allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
+        refused = dict[str, str]()
+        for event in events:
+            reason = "is not yours to label"
+            if event.screen in allowed:
+                reason = _refusal(event, screens[event.screen].screen)
+            if reason := self._insert(annotator, event, reason):
+                refused[event.client_id] = reason
+        states = {
+            key: screens[key].screen.state(self.labels(annotator, key))
+            for key in {event.screen for event in events} & allowed
+        }
+        saved = tuple(e.client_id for e in events if e.client_id not in refused)
+        return Saved(saved, refused, states)
+
+    def _insert(self, annotator: str, event: Event, refusal: str) -> str:
+        """Keep an event unless there is a `refusal`, or it is kept already. Returns why not."""
+        same = (
+            annotator, event.screen, event.hash, event.field, event.label, event.remark,
+            event.reason,
+        )  # fmt: skip
+        columns = "annotator, screen, hash, field, label, remark, reason"
+        sql = f"SELECT {columns} FROM events WHERE client_id = ?"
+        if before := self.rows(sql, event.client_id):
+            return "" if tuple(before[0]) == same else "has the id of another label"
+        if not refusal:
+            values = (event.client_id, *same, event.visible_ms, event.at, now("milliseconds"))
+            self.rows("INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values)
+        return refusal
 
     def labels(self, annotator: str, screen: str) -> dict[str, str | None]:
         """Somebody's labels on one screen, by field."""
         return {given.field: given.label for given in self.given(annotator, screen)}
 
-    def given(self, annotator: str | None = None, screen: str | None = None) -> list[Given]:
+    def given(self, annotator: str = "", screen: str = "") -> list[Given]:
         """The labels that count now, of one person or of all, on one screen or on all: the latest
         whose texts and question are still the same, in the order in which they were kept. Also
         those that were taken back."""
-        sql = "SELECT * FROM latest"
-        if annotator is not None:
-            sql += " WHERE annotator = ?" + (" AND screen = ?" if screen is not None else "")
-        values = [value for value in (annotator, screen) if value is not None]
         found: dict[tuple[str, str, str], Given] = {}
-        known = self.screens
-        for row in self.rows(f"{sql} ORDER BY n", *values):
-            if self._counts(known.get(row["screen"]), row):
-                at = (row["annotator"], row["screen"], row["field"])
-                found.pop(at, None)  # so that the latest comes last
-                found[at] = Given(*at, row["label"], row["remark"], row["reason"], row["at"])
+        chosen = {"annotator": annotator, "screen": screen}
+        where = "".join(f" AND {column} = ?" for column, value in chosen.items() if value)
+        sql = f"SELECT * FROM latest WHERE true{where} ORDER BY n"
+        screens = self.screens
+        for row in self.rows(sql, *filter(None, chosen.values())):
+            if self._counts(row, screens.get(row["screen"])):
+                key = (row["annotator"], row["screen"], row["field"])
+                found.pop(key, None)  # so that the latest comes last
+                found[key] = Given(*key, row["label"], row["remark"], row["reason"], row["at"])
         return list(found.values())
 
-    def _counts(self, now: Stored | None, row: sqlite3.Row) -> bool:
+    def _counts(self, row: sqlite3.Row, now: Stored | None) -> bool:
         """True where an event counts for the screen as it is now, too."""
         if now is None or now.screen.hash == row["hash"]:
             return now is not None
-        before = self._known[2].get((row["screen"], row["hash"]))
+        before = self._cache[2].get((row["screen"], row["hash"]))
         if before is None:
             return False
         old = Screen.model_validate_json(before)
         return old.field_hash(row["field"]) == now.screen.field_hash(row["field"])
 
-    def times(self, annotator: str = "") -> Mapping[tuple[str, str], int]:
-        """For how many milliseconds each (annotator, screen) was looked at, of one person or of
-        all."""
-        of = "WHERE annotator = ?" * bool(annotator)
-        sql = f"SELECT annotator, screen, sum(visible_ms) AS ms FROM events {of} GROUP BY 1, 2"
-        return {
-            (row["annotator"], row["screen"]): row["ms"]
-            for row in self.rows(sql, *filter(None, [annotator]))
-        }
+    def times(self) -> Mapping[tuple[str, str], int]:
+        """For how many milliseconds each (annotator, screen) was looked at."""
+        sql = "SELECT annotator, screen, sum(visible_ms) AS ms FROM events GROUP BY 1, 2"
+        return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql)}
+
+    # --- what the lead answers --------------------------------------------------------------------
+
+    def add_note(self, annotator: str, screen: str, text: str, send_back: bool) -> None:
+        """Answer an annotator about an item. Where it is sent back, labels so far count no more,
+        and stay in the log."""
+        with self.writing() as connection:
+            last = self.rows("SELECT coalesce(max(n), 0) FROM events")[0][0]
+            values = (annotator, screen, text, last if send_back else 0, now())
+            connection.execute("INSERT INTO notes VALUES (NULL, ?, ?, ?, ?, ?)", values)
+
+    @property
+    def notes(self) -> list[Note]:
+        """All answers of the lead, in their order."""
+        rows = self.rows("SELECT annotator, screen, text, after > 0, at FROM notes ORDER BY n")
+        return [Note(who, key, text, bool(back), at) for who, key, text, back, at in rows]
 
     # --- who may come in --------------------------------------------------------------------------
 
@@ -488,7 +444,6 @@ class Store:
         """A new token that lets a person in once."""
         token = secrets.token_urlsafe(32)
         with self.writing() as connection:
-            self.set(revoked=sorted({*self.meta.get("revoked", ())} - {name}))
             connection.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, role))
             sql = "INSERT INTO links (hash, name, until) VALUES (?, ?, ?)"
             connection.execute(sql, (_hashed(token), name, time.time() + seconds))
@@ -496,16 +451,16 @@ class Store:
 
     def enter(self, token: str, seconds: float) -> str | None:
         """Trade a token for that of a session; None where it is unknown, used or too old."""
-        session, now = secrets.token_urlsafe(32), time.time()
+        session, at = secrets.token_urlsafe(32), time.time()
         with self.writing() as connection:
             sql = (
                 "UPDATE links SET used = 1 WHERE hash = ? AND used = 0 AND until > ? RETURNING name"
             )
-            found = connection.execute(sql, (_hashed(token), now)).fetchall()
-            if not found:
+            link = connection.execute(sql, (_hashed(token), at)).fetchall()
+            if not link:
                 return None
-            connection.execute("DELETE FROM sessions WHERE until < ?", (now,))
-            values = (_hashed(session), found[0]["name"], now + seconds)
+            connection.execute("DELETE FROM sessions WHERE until < ?", (at,))
+            values = (_hashed(session), link[0]["name"], at + seconds)
             connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", values)
         return session
 
@@ -515,31 +470,27 @@ class Store:
             "SELECT people.name, role FROM sessions JOIN people USING (name)"
             " WHERE hash = ? AND until > ?"
         )
-        found = self.rows(sql, _hashed(session), time.time())
-        return (found[0]["name"], found[0]["role"]) if found else None
+        rows = self.rows(sql, _hashed(session), time.time())
+        return (rows[0]["name"], rows[0]["role"]) if rows else None
 
     def leave(self, session: str) -> None:
         """End a session."""
-        with self.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE hash = ?", (_hashed(session),))
+        self.rows("DELETE FROM sessions WHERE hash = ?", _hashed(session))
 
-    def revoke(self, name: str) -> int:
-        """End all sessions and links of a person, who gets no items until the next link; how many
-        there were."""
+    def revoke(self, name: str) -> None:
+        """End all sessions and links of a person. Labels stay."""
         with self.writing() as connection:
-            self.set(revoked=sorted({*self.meta.get("revoked", ()), name}))
-            ended = connection.execute("DELETE FROM sessions WHERE name = ?", (name,)).rowcount
-            sql = "DELETE FROM links WHERE name = ? AND used = 0"
-            return ended + connection.execute(sql, (name,)).rowcount
+            connection.execute("DELETE FROM sessions WHERE name = ?", (name,))
+            connection.execute("DELETE FROM links WHERE name = ? AND used = 0", (name,))
 
     @property
     def access(self) -> dict[str, str]:
         """Each annotator and the lead: `is in`, `has a link` or `needs a link`."""
-        now, found = time.time(), dict.fromkeys((*self.annotators, LEAD), "needs a link")
-        waiting = self.rows("SELECT name FROM links WHERE used = 0 AND until > ?", now)
-        inside = self.rows("SELECT name FROM sessions WHERE until > ?", now)
-        found |= {row["name"]: "has a link" for row in waiting}
-        return found | {row["name"]: "is in" for row in inside}
+        at, access = time.time(), dict.fromkeys((*self.annotators, LEAD), "needs a link")
+        waiting = self.rows("SELECT name FROM links WHERE used = 0 AND until > ?", at)
+        inside = self.rows("SELECT name FROM sessions WHERE until > ?", at)
+        access |= {row["name"]: "has a link" for row in waiting}
+        return access | {row["name"]: "is in" for row in inside}
 
     # --- looks ------------------------------------------------------------------------------------
 
@@ -551,38 +502,21 @@ class Store:
 
     def add_look(self, items: int, found: Mapping[str, Any]) -> None:
         """Keep what a look found, with so many complete items."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        with self.writing() as connection:
-            sql = "INSERT INTO looks (at, items, found) VALUES (?, ?, ?)"
-            connection.execute(sql, (now, items, json.dumps(found)))
+        sql = "INSERT INTO looks (at, items, found) VALUES (?, ?, ?)"
+        self.rows(sql, now(), items, json.dumps(found))
 
 
-def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
-    """The reason why an event does not fit its screen; empty where it does. The lead sees every
-    part."""
+def _refusal(event: Event, screen: Screen) -> str:
+    """The reason why an event does not fit its screen; empty where it does."""
     if event.hash != screen.hash:
         return "the item has changed: load it again"
-    if event.field == WHOLE:
-        return "" if event.label in (SKIP, None) else "is no label"
-    if event.field == "come back":
-        return "" if event.label in ("yes", None) else "is no label"
-    if event.field == PART:
-        following = screen.revealed(labels) + 1
-        fits = event.label == str(following) and following < screen.parts
-        fits = fits and screen.complete(labels, following - 1)
-        return "" if fits or event.label == labels.get(PART) else "this part is not complete"
-    asked = event.field.removeprefix(SPANS)
-    field = screen.field(asked)
-    revealed = field.part if field and every else screen.revealed(labels)
-    if field is None or field.part > revealed:
+    if event.field in (WHOLE, MARK):
+        allowed = {WHOLE: SKIP, MARK: MARKED}[event.field]
+        return "" if event.label in (allowed, None) else "is no label"
+    field = screen.field(event.field)
+    if field is None:
         return "is not asked"
-    if field.part < revealed:
-        return "can no longer be changed: the next part was shown"
-    if asked != event.field:
-        return (
-            "" if event.label is None or spans_in(screen, event.label) else "is no part of a text"
-        )
-    if event.label and field.options and not field.admits(event.label):
+    if event.label and not field.admits(event.label):
         return "is no label"
     return ""
 
@@ -590,6 +524,11 @@ def _refusal(event: Event, screen: Screen, labels: Labels, every: bool) -> str:
 def _hashed(token: str) -> str:
     """Tokens have 256 random bits, so that a plain hash cannot be reversed."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def now(timespec: str = "seconds") -> str:
+    """The time in UTC, in ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec=timespec)
 
 
 # --- the folder of a study: what the server opens, and apart from it the key ---------------------
@@ -610,6 +549,24 @@ def open_store(study: Path) -> Iterator[Store]:
             yield store
         except sqlite3.DatabaseError as error:
             raise SetupError(Problem(f"cannot be read or written: {error}", str(file))) from None
+
+
+def snapshot(study: Path) -> closing[Store]:
+    """The study as it is now, given its folder or its file, in memory: a server that writes it is
+    not disturbed, and no file is made where it lies. Raises SetupError."""
+    file = served_file(study).resolve()
+    if not file.is_file():
+        message = "no such file: `judgebench annotate init` makes a study"
+        raise SetupError(Problem(message, str(file)))
+    copy = sqlite3.connect(":memory:")
+    # Without a log nobody writes it. With one, SQLite knows what of it counts, also after a kill.
+    mode = "mode=ro" + "&immutable=1" * (not file.with_name(f"{file.name}-wal").exists())
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?{mode}", uri=True, timeout=30)) as source:
+            source.backup(copy)
+    except sqlite3.DatabaseError as error:
+        raise SetupError(Problem(f"is no annotation study: {error}", str(file))) from None
+    return closing(Store(file, copy))
 
 
 def known_person(store: Store, name: str, also: tuple[str, ...] = (LEAD,)) -> str:

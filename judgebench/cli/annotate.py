@@ -108,17 +108,6 @@ def serve(
 
 
 @app.command()
-def reassign(study: StudyFolder, name: Annotator) -> None:
-    """Give the items that somebody who leaves has not begun to the others, unless revoked.
-
-    Example: judgebench annotate reassign runs/labels ann
-    """
-    from judgebench.annotation.init import reassign as give_to_others
-
-    typer.echo(give_to_others(study, name))
-
-
-@app.command()
 def status(study: StudyFolder, as_json: AsJson = False) -> None:
     """Show how far everybody is, how well people agree, and who differs from the rest.
 
@@ -147,13 +136,14 @@ def look(
     import pandas as pd
 
     import judgebench as jb
-    from judgebench.annotation.lead import due_look, keep_look, labels_on
+    from judgebench.annotation.lead import Collected
+    from judgebench.annotation.looks import due_look, keep_look, labels_on
     from judgebench.annotation.store import open_store
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
         with store.reading():
-            due = due_look(store)
+            due = due_look(store, Collected(store))
             if not verdicts:
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))
@@ -176,19 +166,6 @@ def link(study: StudyFolder, name: Person) -> None:
 
 
 @app.command()
-def revoke(study: StudyFolder, name: Person) -> None:
-    """End all sessions and links of somebody, who gets no items before a new link. Labels stay.
-
-    Example: judgebench annotate revoke runs/labels ann
-    """
-    from judgebench.annotation.store import known_person, open_store
-
-    with open_store(study) as store:
-        ended = store.revoke(known_person(store, name))
-    typer.echo(f"{name}: {counted(ended, 'session or link', 'sessions and links')} ended")
-
-
-@app.command()
 def export(
     study: StudyFolder,
     to: Path | None = option(None, "FILE", "Default: labels.csv or the like in STUDY."),
@@ -205,23 +182,6 @@ def export(
 
 
 @app.command()
-def backup(
-    study: StudyFolder,
-    file: Path = argument("FILE", "The file to write, a new one."),
-) -> None:
-    """Copy the labels into one file, also while the study is served. No file is overwritten.
-
-    The key of the study is not in it. To go on with a copy, put it in the place of
-    served/study.sqlite while no server runs, and remove the files -wal and -shm beside it.
-
-    Example: judgebench annotate backup runs/labels monday.sqlite
-    """
-    from judgebench.annotation.export import backup as copied
-
-    typer.echo(copied(study, file))
-
-
-@app.command()
 def sheet(
     study: StudyFolder,
     name: Annotator,
@@ -233,7 +193,7 @@ def sheet(
 
     Example: judgebench annotate sheet runs/labels ann --to ann.html
     """
-    from judgebench.annotation.export import sheet as made_sheet
+    from judgebench.annotation.sheet import sheet as made_sheet
     from judgebench.annotation.store import open_store
     from judgebench.files import disk_errors, write_atomically
 
@@ -250,7 +210,7 @@ def import_(
 
     Example: judgebench annotate import runs/labels ann.events.json
     """
-    from judgebench.annotation.export import import_events
+    from judgebench.annotation.sheet import import_events
 
     said, refused = import_events(study, file)
     typer.echo(said)

@@ -17,7 +17,8 @@ _OF_ITEMS = (
     "messages", "text", "question", "system", "reference", "group", "criteria", "criterion",
     "first", "second", "blind",
 )  # fmt: skip
-_OF_STUDY = ("study", "spans")  # what an annotation study adds to its labels
+# What an annotation study adds to its labels, beside whether they were made blind.
+_OF_STUDY = ("study", "labelled_at", "position", "order_shown")
 _OF_VERDICTS = ("status", "repeat", "shown_first", "rationale")
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); item_id, "

@@ -42,23 +42,11 @@ def plain(name: str, text: str = "Rest.") -> Screen:
     return Screen(id=name, group="g", sections=sections, fields=fields)
 
 
-def two_parts(name: str) -> Screen:
-    """Responses, and once they are labelled an assessment."""
-    before, after = plain(name).fields
-    sections = (
-        Section(heading="Response", text="one", slot=0),
-        Section(heading="Response", text="two", slot=1),
-        Section(heading="Assessment", text="the second part", part=1),
-    )
-    fields = (before, after.model_copy(update={"part": 1}))
-    return Screen(id=name, group="g", sections=sections, fields=fields)
-
-
 def small_study(
     folder: Path, screens: Sequence[Screen] = (), orders: Mapping[str, Sequence[str]] | None = None
 ) -> Path:
     """The folder of a study: of ann and ben if nothing else is said, who share item s2."""
-    made = [*screens] or [plain("s1"), plain("s2", "Drink."), two_parts("s3")]
+    made = [*screens] or [plain("s1"), plain("s2", "Drink."), plain("s3", "Sleep.")]
     rubric = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["yes", "no"]})
     meta: dict[str, Any] = {
         "name": "small",
@@ -66,10 +54,11 @@ def small_study(
         "study": "h",
         "seed": 7,
         "guidelines": "Be kind.",
+        "per_item": 2,
     }
     meta |= {"rubric": rubric.model_dump(mode="json")}
     with closing(Store.create(folder / SERVED, meta)) as store:
-        store.put(made, {made[0].id: 1})
+        store.put(made, {made[0].id: "calibration"})
         store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})
     return folder
 
@@ -128,12 +117,17 @@ class Person:
             kept = {name: value for name, value in sent.items() if value is not None}
             connection.request(method, path, data if method == "POST" else None, kept)
             answer = connection.getresponse()
-            text = answer.read().decode()
+            content = answer.read()
         for cookie in answer.headers.get_all("Set-Cookie") or ():
             name, _, value = cookie.partition(";")[0].partition("=")
             self.cookies[name] = value
-        is_json = answer.headers.get_content_type() == "application/json"
-        return Reply(answer.status, json.loads(text) if is_json else text, answer.headers)
+        kind = answer.headers.get_content_type()
+        readers = {
+            "application/json": json.loads,
+            "text/csv": bytes.decode,
+            "text/html": bytes.decode,
+        }
+        return Reply(answer.status, readers.get(kind, bytes)(content), answer.headers)
 
     def gets(self, path: str) -> Any:
         """The JSON of a route that must answer."""

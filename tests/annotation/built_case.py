@@ -25,10 +25,9 @@ _MORE = {
     "labels": {"items": ["answers.csv", "labels.csv"]},
     "preference": {"rubric": "preference", "pairs": "all"},
     "criteria": {"rubric": "criteria", "items": "criteria.csv"},
-    "two-part": {"assessments": "assessments.csv", "assessment_metrics": ["truth"]},
 }
-TASKS = ("labels", "ranking", "preference", "criteria", "two-part", "review")
-HIDDEN = (*SYSTEMS, "quartz-", "answers.csv", "assessments.csv", "labels.csv", "veryfair", "drspy")
+TASKS = ("labels", "ranking", "preference", "criteria")
+HIDDEN = (*SYSTEMS, "quartz-", "answers.csv", "labels.csv", "drspy")
 
 
 def table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -51,14 +50,12 @@ def study_file(folder: Path, task: str = "labels", **changes: object) -> Path:
     rows = answers()
     table(folder / "answers.csv", _ITEMS, rows)
     table(folder / "labels.csv", ["item_id", "annotator", "tone"], [[rows[0][0], "drspy", "Rude"]])
-    about = [[f"quartz-v{n}", q, "veryfair", f"A, then B. {n}"] for n, q in enumerate(QUESTIONS)]
-    table(folder / "assessments.csv", _ITEMS[:4], about)
     criteria = '[{"id": "quartz-x", "text": "Names a dose"}, {"id": "quartz-y", "text": "Warns"}]'
     table(folder / "criteria.csv", [*_ITEMS, "criteria"], [[*row, criteria] for row in rows])
     (folder / "mine.yaml").write_text(yaml.safe_dump(_RUBRIC, sort_keys=False), "utf-8")
     value = {
         "name": "demo", "task": task, "items": "answers.csv", "annotators": ["ann", "ben", "cem"],
-        **({} if task in ("ranking", "review") else {"rubric": "mine.yaml"}),
+        **({} if task == "ranking" else {"rubric": "mine.yaml"}),
         **_MORE.get(task, {}), **changes,
     }  # fmt: skip
     file = folder / "annotate.yaml"

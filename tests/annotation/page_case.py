@@ -53,12 +53,12 @@ def labels(name: str, answer: str = ANSWER, question: str = QUESTION) -> Screen:
     """Three metrics of an answer."""
     fields = (
         ScreenField(
-            metric="harm", title="Possible harm", options=options(HARM, ABOUT), ordinal=True,
+            metric="harm", title="Possible harm", options=options(HARM, ABOUT),
             question="How much harm could come from following the answer?",
         ),
         ScreenField(
             metric="empathy", title="Empathy", options=options(("Cold", "Neutral", "Warm")),
-            question="How does the answer speak to the person?", ordinal=True,
+            question="How does the answer speak to the person?",
         ),
         ScreenField(
             metric="consensus", title="Scientific consensus", options=options(("Against", "With")),
@@ -75,7 +75,7 @@ def ranking(name: str, k: int = 4) -> Screen:
     fields = tuple(
         ScreenField(
             metric="rank", title="Rank", question="How good is it? Equally good ones share a rank.",
-            options=ranks, slot=slot, about=str(slot), ordinal=True,
+            options=ranks, slot=slot, about=str(slot),
         )
         for slot in range(k)
     )  # fmt: skip
@@ -116,45 +116,11 @@ def criteria(name: str) -> Screen:
     return Screen(id=name, group=name, sections=texts(), fields=fields)
 
 
-def two_part(name: str) -> Screen:
-    """Two responses, then an assessment of them."""
-    responses = tuple(
-        Section(heading="Response", text=f"{ANSWER[:150]} ({slot})", slot=slot) for slot in (0, 1)
-    )
-    assessment = Section(heading="Assessment", text="Response A forgets the fever.", part=1)
-    first = tuple(
-        ScreenField(
-            metric="correct", title="Correct", question="Is it correct?", slot=slot,
-            about=str(slot), options=options(("No", "Partly", "Yes")),
-        )
-        for slot in (0, 1)
-    )  # fmt: skip
-    fair = ScreenField(
-        metric="fair", title="Fair", question="Is the assessment fair?", part=1,
-        options=options(("No", "Yes")),
-    )  # fmt: skip
-    sections = (*texts()[:1], *responses, assessment)
-    return Screen(id=name, group=name, sections=sections, fields=(*first, fair))
-
-
-def review(name: str) -> Screen:
-    """Whether a generated text can be used, and why not."""
-    accept = ScreenField(
-        metric="review", title="Review", question="Can this question be used?",
-        options=options(("accept", "reject")),
-    )  # fmt: skip
-    reason = ScreenField(
-        metric="reason", title="Reason", question="What is wrong with it?",
-        when=("review", "reject"),
-    )  # fmt: skip
-    return Screen(id=name, group=name, sections=texts()[:1], fields=(accept, reason))
-
-
 def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
     """A study of ann and ben, who both label everything; the first item is for calibration."""
     given = {"name": "demo", "task": "labels", "seed": 7, "guidelines": GUIDE, "study": "hash"}
     with closing(Store.create(folder / SERVED, {**given, **meta})) as store:
-        store.put(screens, {screens[0].id: 1})
+        store.put(screens, {screens[0].id: "calibration"})
         store.assign({name: [s.id for s in screens] for name in ("ann", "ben")})
     return folder
 

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from built_case import HIDDEN, QUESTIONS, SYSTEMS, TASKS, answers, study_file, table
 
-from judgebench.annotation.assignment import Built, build, item_of, secret_of
 from judgebench.annotation.config import load_setup
 from judgebench.annotation.init import annotate
-from judgebench.annotation.screens import Screen
+from judgebench.annotation.screens import Screen, ScreenField
+from judgebench.annotation.tasks import Built, build, item_of, secret_of
 from judgebench.data.load import load_data
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
@@ -19,6 +19,10 @@ from judgebench.rubric import load_rubric
 def built(folder: Path, task: str = "labels", **changes: object) -> list[Built]:
     setup = load_setup(study_file(folder, task, **changes))
     return build(setup, secret_of(setup))
+
+
+def values(field: ScreenField) -> list[str]:
+    return [option.value for option in field.options]
 
 
 def texts(screen: Screen) -> list[tuple[str, str]]:
@@ -46,9 +50,8 @@ def test_labels_ask_every_metric_of_every_answer(tmp_path: Path) -> None:
     ]  # fmt: skip
     tone, truth = one.screen.fields
     assert (tone.key, truth.key) == ("tone", "truth")
-    assert tone.values == ("Kind", "Curt", "Rude", "No idea")  # what gives no grade comes last
+    assert values(tone) == ["Kind", "Curt", "Rude", "No idea"]  # what gives no grade comes last
     assert tone.options[0].about == "as to a friend"
-    assert (tone.ordinal, truth.ordinal) == (True, False)
     assert one.targets["tone"].columns == {"item_id": "quartz-1h", "group": "Must I fast?"}
     assert (one.question, one.systems) == ("Must I fast?", "hiddenllama")
 
@@ -86,7 +89,7 @@ def test_a_ranking_shows_all_answers_to_a_question(tmp_path: Path) -> None:
             place = QUESTIONS.index(one.question)
             assert field.slot is not None
             assert shown[field.slot] == f"Answer {place}{columns['system'][-1]} to you."
-            assert field.values == ("1", "2", "3", "4", "5")
+            assert values(field) == [*"12345"]
             assert field.options[4].text == "5 (clearly wrong)"
 
 
@@ -129,7 +132,7 @@ def test_a_preference_is_exported_as_the_pair_of_the_data(tmp_path: Path, seed: 
     for one in found:
         ((field,), (target,)) = one.screen.fields, one.targets.values()
         assert field.prefers
-        assert field.values == ("first", "second", "tie")
+        assert values(field) == ["first", "second", "tie"]
         assert target.labels.get("tie", "tie") == "tie"
     assert 1 <= sum(bool(t.labels) for one in found for t in one.targets.values()) <= 11
 
@@ -169,58 +172,6 @@ def test_criteria_of_an_answer_are_on_one_screen(tmp_path: Path) -> None:
         assert names == ["quartz-x", "quartz-y"]
 
 
-def test_an_assessment_follows_the_responses_that_it_is_about(tmp_path: Path) -> None:
-    found = built(tmp_path, "two-part")
-    assert len(found) == len(QUESTIONS)
-    for one in found:
-        parts = [(s.heading, s.part) for s in one.screen.sections]
-        assert parts == [
-            ("Question", 0), ("Reference", 0), *[("Response", 0)] * 3, ("Assessment", 1)
-        ]  # fmt: skip
-        assert [(f.metric, f.part) for f in one.screen.fields] == [*[("tone", 0)] * 3, ("truth", 1)]
-        place = QUESTIONS.index(one.question)
-        assert one.targets["truth"].columns == {"item_id": f"quartz-v{place}"}
-        assert one.screen.sections[-1].text == f"A, then B. {place}"
-        for field in one.screen.fields[:3]:
-            item_id = one.targets[field.key].columns["item_id"]
-            text = next(s.text for s in one.screen.sections if s.slot == field.slot)
-            system = next(name for name in SYSTEMS if name[0] == item_id[-1])
-            assert text == f"Answer {place}{system[-1]} to you."
-
-
-def test_an_assessment_may_speak_of_the_first_response(tmp_path: Path) -> None:
-    for one in built(tmp_path, "two-part"):
-        responses = [s.text for s in one.screen.sections if s.heading == "Response"]
-        place = QUESTIONS.index(one.question)
-        assert responses == [f"Answer {place}{system[-1]} to you." for system in SYSTEMS]
-        for person in ("ann", "ben", "cem"):
-            shown = one.screen.shown_to(person, 0)["sections"]
-            texts = [s["text"] for s in shown if s["heading"].startswith("Response ")]
-            assert texts == responses
-
-
-def test_assessments_find_their_responses_by_group_where_questions_are_the_same(
-    tmp_path: Path,
-) -> None:
-    study_file(tmp_path)
-    columns = ["item_id", "question", "text", "group"]
-    table(tmp_path / "same.csv", columns, [
-        [f"r{n}", "And now?", f"Text {n}.", f"case {n}"] for n in range(3)])  # fmt: skip
-    for name, question in {"with.csv": "And now?", "without.csv": ""}.items():
-        table(tmp_path / name, columns, [
-            [f"v{n}", question, f"Good {n}.", f"case {n}"] for n in (2, 0, 1)])  # fmt: skip
-        for one in built(tmp_path, "two-part", items="same.csv", assessments=name):
-            ids = [t.columns["item_id"] for t in one.targets.values()]
-            assert ids[0].removeprefix("r") == ids[1].removeprefix("v")
-
-
-def test_a_rejected_text_needs_a_reason(tmp_path: Path) -> None:
-    screen = built(tmp_path, "review")[0].screen
-    assert not screen.complete({"review": "reject"})
-    assert screen.complete({"review": "reject", "reason": "Wrong dose."})
-    assert screen.complete({"review": "accept"})
-
-
 def test_a_conversation_is_shown_turn_by_turn(tmp_path: Path) -> None:
     chat = '[{"role": "user", "content": "Hi\\u2028"}, {"role": "assistant", "content": "Yes?"}]'
     study_file(tmp_path)
@@ -244,14 +195,6 @@ BAD = {
     "other metric": (
         "preference", {"rubric": "mine.yaml", "pairs": None}, [],
         "metrics: the task preference needs metrics of pairs; found tone, truth",
-    ),
-    "no assessment": (
-        "two-part", {}, [["a", "New?", "s", "Text."]],
-        "assessments: has responses and no assessment; found 'New",
-    ),
-    "all later": (
-        "two-part", {"assessment_metrics": ["tone", "truth"]}, [],
-        "assessment_metrics: leave no metric for the responses",
     ),
 }  # fmt: skip
 

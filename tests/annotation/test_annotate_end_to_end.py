@@ -1,6 +1,5 @@
 """The shipped example from its annotate.yaml to a decision, and every task through its reader."""
 
-import csv
 import json
 import shutil
 from collections import Counter
@@ -14,11 +13,11 @@ from annotate_case import give_labels, served
 from built_case import study_file
 
 import judgebench as jb
-from judgebench.annotation.assignment import read_key
 from judgebench.annotation.export import export
 from judgebench.annotation.init import annotate
-from judgebench.annotation.screens import PART, Screen, ScreenField
+from judgebench.annotation.screens import Screen, ScreenField
 from judgebench.annotation.store import SERVED, open_store
+from judgebench.annotation.tasks import read_key
 from judgebench.data.conversation import WantedPairs
 from judgebench.data.load import load_data
 from judgebench.features import FEATURES
@@ -136,10 +135,8 @@ def labelled(folder: Path, task: str, says: Callable[[ScreenField, list[str]], s
         for who in store.annotators:
             for name in store.assigned(who):
                 screen = store.screens[name].screen
-                said = [(f, says(f, _texts(screen, f))) for f in screen.fields if f.when is None]
-                parts = [[(f.key, label) for f, label in said if f.part == n] for n in (0, 1)]
-                shown = [(PART, "1")] * (screen.parts - 1)
-                give_labels(store, who, name, dict([*parts[0], *shown, *parts[1]]))
+                said = {f.key: says(f, _texts(screen, f)) for f in screen.fields}
+                give_labels(store, who, name, said)
     return made.study
 
 
@@ -173,24 +170,6 @@ def test_criteria_are_read_as_those_of_the_answers(tmp_path: Path) -> None:
         assert label.label == wanted[label.item_id.split("#")[1]]
 
 
-def test_labels_of_both_parts_are_read(tmp_path: Path) -> None:
-    def says(field: ScreenField, texts: list[str]) -> str:
-        assert len(texts) == 1
-        if field.metric == "truth":
-            return "Yes" if texts[0].endswith("0") else "No"
-        return "Kind" if "t to you" in texts[0] else "Rude"  # of secretgpt
-
-    labelled(tmp_path, "two-part", says)
-    data = read(tmp_path, "answers.csv assessments.csv", "mine.yaml")
-    found = {label.item_id: label.label for label in data.labels}
-    assert {item_id: found[item_id] for item_id in found if "-v" in item_id} == {
-        "quartz-v0": "Yes", "quartz-v1": "No", "quartz-v2": "No", "quartz-v3": "No",
-    }  # fmt: skip
-    tones = {item_id: label for item_id, label in found.items() if "-v" not in item_id}
-    assert len(tones) == 12
-    assert all((label == "Kind") == item_id.endswith("s") for item_id, label in tones.items())
-
-
 @pytest.mark.skipif("ranking" not in FEATURES, reason="needs the feature `ranking`")
 def test_ranks_are_read_by_the_ranking(tmp_path: Path) -> None:
     from judgebench.ranking.human import read_ranks
@@ -205,13 +184,3 @@ def test_ranks_are_read_by_the_ranking(tmp_path: Path) -> None:
         ("secretgpt", 3), ("hiddenllama", 1), ("maskedclaude", 3),
     }  # fmt: skip
     assert len(ranks.ranks) == 2 * 12
-
-
-def test_decisions_of_a_review(tmp_path: Path) -> None:
-    labelled(tmp_path, "review", lambda _, texts: "accept" if " 0" in texts[0] else "reject")
-    export(tmp_path / "study")
-    with (tmp_path / "study" / "decisions.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 24
-    for row in rows:
-        assert row["decision"] == ("accept" if row["item_id"].startswith("quartz-0") else "reject")

@@ -15,21 +15,20 @@ import pytest
 from annotate_case import give_labels
 
 import judgebench as jb
-from judgebench.annotation.export import export, label_rows, snapshot
+from judgebench.annotation.export import export, label_rows
 from judgebench.annotation.screens import Screen, ScreenField, Section
-from judgebench.annotation.store import Store
-from judgebench.data.findings import Findings
+from judgebench.annotation.store import Store, snapshot
 from judgebench.data.layout import layout_notes
 from judgebench.data.load import load_data
 from judgebench.data.reading import GivenTables, infer_layout, sources_of
 from judgebench.data.settings import settings_of
-from judgebench.data.tables import open_table
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
 
 HASH = "0123456789abcdef"
-META = {"study": HASH, "per_item": 2, "calibration": 0, "looks": [], "background": ""}
+META = {"study": HASH, "per_item": 2, "calibration": 0, "looks": [], "background": "",
+        "seed": 0}  # fmt: skip
 NOBODY = 65534  # a user who may write nothing, where the tests are run by root
 
 
@@ -40,8 +39,9 @@ def field(metric: str, *values: str, **more: object) -> ScreenField:
 
 
 def screen(name: str, *fields: ScreenField, text: str = "Rest.") -> Screen:
-    section = Section(heading="Answer", text=text)
-    return Screen(id=name, group="g", sections=(section,), fields=fields or (HARM, TONE))
+    slots = sorted({field.slot for field in fields if field.slot is not None}) or [None]
+    sections = tuple(Section(heading="Answer", text=text, slot=slot) for slot in slots)
+    return Screen(id=name, group="g", sections=sections, fields=fields or (HARM, TONE))
 
 
 HARM, TONE = field("harm", "yes", "no"), field("tone", "kind", "curt")
@@ -55,7 +55,7 @@ def write_key(folder: Path, task: str, behind: object, study: str = HASH) -> Non
 def made(folder: Path, *screens: Screen, first: Sequence[str] = ()) -> Store:
     """A study of those screens, labelled by ann and ben; s1 is the item i1."""
     store = Store.create(folder / "served" / "study.sqlite", META)
-    store.put(screens, dict.fromkeys(first, 1))
+    store.put(screens, dict.fromkeys(first, "calibration"))
     store.assign({name: [one.id for one in screens] for name in ("ann", "ben")})
     behind = {
         one.id: {
@@ -87,8 +87,12 @@ def test_the_labels_that_count(tmp_path: Path) -> None:
         "i2 ann tone ", "i2 ben tone curt",
     ]  # fmt: skip
     assert {row["study"] for row in rows} == {HASH}
-    assert set(rows[0]) == {"item_id", "annotator", "metric", "label", "made_blind", "study"}
     assert {row["made_blind"] for row in rows} == {"yes"}
+    assert {row["labelled_at"] for row in rows} == {"2026-01-01T00:00:00Z"}
+    assert [row["position"] for row in rows if row["annotator"] == "ann"] == ["2", "1"]
+    assert [*rows[0]] == [
+        "item_id", "annotator", "made_blind", "metric", "label", "labelled_at", "position", "study"
+    ]  # fmt: skip
 
 
 def test_a_decision_on_the_folder_of_a_study_knows_its_rubric(tmp_path: Path) -> None:
@@ -134,15 +138,6 @@ def test_labels_of_what_has_changed_are_left_out(tmp_path: Path) -> None:
             give_labels(store, "ann", name, {"harm": "yes", "tone": "kind"})
         store.put([screen("s1", text="Run."), screen("s2", HARM, field("tone", "kind", "rude"))])
         assert brief(label_rows(tmp_path)) == ["i2 ann harm yes"]
-
-
-def test_what_is_no_longer_asked_is_left_out(tmp_path: Path) -> None:
-    why = field("why", when=("harm", "yes"), required=False)
-    with closing(made(tmp_path, screen("s1", HARM, why))) as store:
-        give_labels(store, "ann", "s1", {"harm": "yes", "why": "a dose"})
-        assert brief(label_rows(tmp_path))[-1] == "i1 ann why a dose"
-        give_labels(store, "ann", "s1", {"harm": "no"})
-        assert brief(label_rows(tmp_path)) == ["i1 ann harm no"]
 
 
 def test_a_study_without_its_own_key_gives_no_labels(tmp_path: Path) -> None:
@@ -272,8 +267,12 @@ def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
         give_labels(store, "ann", "s1", {"rank@a": "2", "rank@b": "2"})
         give_labels(store, "ben", "s1", {"rank@a": "1", "rank@b": ""})
         give_labels(store, ADJUDICATED, "s1", {"rank@a": "1", "rank@b": "1"})  # who is no expert
+        rows = label_rows(tmp_path)
+        shown = store.screens["s1"].screen.slots_for("ann", META["seed"])
+        order = " | ".join(f"system-{'ab'[slot]}" for slot in shown)
         about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
-        assert label_rows(tmp_path) == [{**about, "system": f"system-{s}"} for s in "ab"]
+        about |= {"labelled_at": "2026-01-01T00:00:00Z", "position": "1", "order_shown": order}
+        assert rows == [{**about, "system": f"system-{s}"} for s in "ab"]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -317,22 +316,6 @@ def test_no_other_file_is_overwritten_and_nothing_is_written_without_a_label(
     assert code == 2
     assert "not overwritten" in err
     assert answers.read_text() == "item_id,text\n"
-
-
-def test_what_people_wrote_in_words_is_no_formula(tmp_path: Path) -> None:
-    why = field("reason", when=("review", "reject"))
-    with closing(made(tmp_path, screen("s1", field("review", "accept", "reject"), why))) as store:
-        columns = {"item_id": "i1"}
-        behind = {key: {"columns": columns, "metric": key} for key in ("review", "reason")}
-        write_key(tmp_path, "review", {"s1": behind})
-        give_labels(store, "ann", "s1", {"review": "reject", "reason": "=HYPERLINK(1)\nטקסט"})
-    assert export(tmp_path)[0] == f"{tmp_path / 'decisions.csv'}: 1 row"
-    table = open_table(tmp_path / "decisions.csv", Findings())
-    assert table is not None
-    assert "\"'=HYPERLINK(1)" in (tmp_path / "decisions.csv").read_text("utf-8")
-    reason = "=HYPERLINK(1)\nטקסט"
-    row = {"item_id": "i1", "annotator": "ann", "decision": "reject", "reason": reason}
-    assert [row for _, row in table.records()] == [{**row, "made_blind": "no", "study": HASH}]
 
 
 def test_the_log_holds_every_event_under_the_names_of_the_data(tmp_path: Path) -> None:

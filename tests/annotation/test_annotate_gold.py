@@ -1,4 +1,4 @@
-"""Items with known labels: mixed in, in a qualification round, and on the lead's page."""
+"""Items with known labels: mixed in, and on the lead's page."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,12 @@ from annotate_case import Person, Running, served
 from built_case import answers, study_file, table
 
 from judgebench.annotation import server
-from judgebench.annotation.assignment import item_of
-from judgebench.annotation.export import export, key_of, label_rows, sheet
+from judgebench.annotation.export import export, key_of, label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
+from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
+from judgebench.annotation.tasks import item_of
 from judgebench.errors import SetupError
 
 COLUMNS = ["item_id", "question", "text", "tone", "truth", "reason"]
@@ -30,18 +31,17 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_FIGURES_S", 0)
 
 
-def gold_file(folder: Path, rows: list[list[str]] = ROWS, **gold: object) -> Path:
+def gold_file(folder: Path, rows: list[list[str]] = ROWS) -> Path:
     """An annotate.yaml of 12 answers and these gold items, two of which are known on one metric."""
     known = {row[0]: row for row in answers()}
     filled = [[r[0], *(known.get(r[0], ["", *r[1:3]])[1:2]), r[2] or "-", *r[3:]] for r in rows]
-    settings = {"items": "gold.csv", "first": 2, **gold}
-    file = study_file(folder, gold=settings, metrics=["tone", "truth"], calibration=1)
+    file = study_file(folder, gold="gold.csv", metrics=["tone", "truth"], calibration=1)
     table(folder / "gold.csv", COLUMNS, filled)
     return file
 
 
-def made(folder: Path, **gold: object) -> Path:
-    return annotate(gold_file(folder, **gold), folder / "study").study
+def made(folder: Path) -> Path:
+    return annotate(gold_file(folder), folder / "study").study
 
 
 def ids(study: Path) -> dict[str, str]:
@@ -65,20 +65,18 @@ def label_item(person: Person, screen: str, tone: str, truth: str = "Yes") -> No
 
 def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path: Path) -> None:
     told = repr(annotate(gold_file(tmp_path), tmp_path / "study"))
-    assert "4 gold items for everybody, 33 % of the items of each: 2 at first" in told
+    assert "4 gold items for everybody, 33 % of the items of each" in told
     orders = {name: by_item(tmp_path / "study", name) for name in ("ann", "ben", "cem")}
     for own in orders.values():
-        assert own[:2] == ["gold-1", "gold-2"]
-        rest = own[3:]  # behind the item for calibration
-        places = [rest.index(item) for item in ("gold-3", "quartz-0s")]
-        assert min(places) < len(rest) / 2 <= max(places)  # one in each half
-    assert len({tuple(own[3:]) for own in orders.values()}) == 3
+        rest = own[1:]  # behind the item for calibration
+        places = sorted(rest.index(item) for item in LABELS)
+        assert places[1] < len(rest) / 2 < places[-1]
+    assert len({tuple(own[1:]) for own in orders.values()}) == 3
     with served(tmp_path / "study") as site:
         ann, of = site.enters("ann"), ids(tmp_path / "study")
         work = ann.gets("/api/work")
         rounds = {of[item["id"]]: item["round"] for item in work["items"]}
-        assert rounds["gold-1"] == rounds["gold-2"] == "qualification"
-        assert rounds["gold-3"] == rounds["quartz-0s"] == ""
+        assert {rounds[item] for item in LABELS} == {""}
         assert "Kind" not in json.dumps(work["items"])
         shown = {of[i["id"]]: ann.gets(f"/api/screen/{i['id']}") for i in work["items"]}
         keys = {json.dumps([sorted(one), sorted(one["screen"])]) for one in shown.values()}
@@ -123,18 +121,13 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
     with served(study) as site:
         answered(site, of)
         figures = site.enters("lead").gets("/api/lead")
-    found = {
-        (x["who"], x["metric"], x["round"]): (round(x["value"] * x["n"]), x["n"])
-        for x in figures["gold"]
-    }
+    found = {(x["who"], x["metric"]): (round(x["value"] * x["n"]), x["n"]) for x in figures["gold"]}
     assert found == {
-        ("ann", "tone", "qualification"): (2, 2), ("ann", "tone", "main"): (1, 2),
-        ("ann", "truth", "qualification"): (0, 1), ("ann", "truth", "main"): (1, 1),
-        ("ben", "tone", "qualification"): (1, 2), ("ben", "tone", "main"): (1, 2),
-        ("ben", "truth", "qualification"): (0, 1), ("ben", "truth", "main"): (1, 1),
+        ("ann", "tone"): (3, 4), ("ann", "truth"): (1, 2),
+        ("ben", "tone"): (2, 4), ("ben", "truth"): (1, 2),
     }  # fmt: skip
     one = next(x for x in figures["gold"] if (x["who"], x["metric"]) == ("ann", "tone"))
-    assert (round(one["low"], 2), one["high"]) == (0.16, 1)  # exact, of 2 of 2
+    assert (round(one["low"], 2), round(one["high"], 2)) == (0.19, 0.99)  # exact, of 3 of 4
     missed = {(of[x["screen"]], x["metric"]): (x["known"], x["said"]) for x in figures["missed"]}
     assert missed == {
         ("gold-1", "tone"): ("Kind", {"ben": "Rude"}),
@@ -149,47 +142,10 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
     assert sum(used["people"]["ann"]) == len(by_item(study, "ann")) - 3
     assert {row["annotator"] for row in label_rows(study)} == {"ann", "ben"}
     with open_store(study) as store:
-        assert "1 of 2" in str(Collected(store))
+        assert "Gold items: known labels found" in str(Collected(store))
 
 
-def test_labels_by_place_are_counted_in_thirds_of_each_order(tmp_path: Path) -> None:
-    study = made(tmp_path)
-    with served(study) as site:
-        ann = site.enters("ann")
-        with open_store(study) as store:
-            main = [s for s in store.assigned("ann") if store.screens[s].round == "main"]
-        for screen in main:
-            late = main.index(screen) >= len(main) - len(main) // 3
-            label_item(ann, screen, "Rude" if late else "Kind")
-        found = {x["metric"]: x for x in site.enters("lead").gets("/api/lead")["by_place"]}
-    assert found["tone"]["labels"] == ["Kind", "Curt", "Rude"]
-    assert [row[2] for row in found["tone"]["thirds"]] == [0, 0, len(main) // 3]
-    assert sum(map(sum, found["tone"]["thirds"])) == len(main)
-
-
-def test_feedback_comes_after_the_labels_which_then_stay(tmp_path: Path) -> None:
-    study = made(tmp_path, feedback=True)
-    of = {item: screen for screen, item in ids(study).items()}
-    with served(study) as site:
-        ann, first = site.enters("ann"), of["gold-1"]
-        shown = ann.gets(f"/api/screen/{first}")
-        assert (shown["screen"]["parts"], "It says please." in json.dumps(shown)) == (2, False)
-        reveal = ann.event(first, "part", "1")
-        assert ann.save(reveal)["refused"][0]["why"] == "this part is not complete"
-        label_item(ann, first, "Rude")
-        assert ann.save(ann.event(first, "part", "1"))["saved"]
-        known = ann.gets(f"/api/screen/{first}")["screen"]["sections"][-1]
-        assert (known["heading"], known["text"]) == ("Known label", "Tone: Kind\n\nIt says please.")
-        refused = ann.save(ann.event(first, "tone", "Kind"))["refused"]
-        assert "can no longer be changed" in refused[0]["why"]
-        assert ann.gets(f"/api/screen/{of['gold-3']}")["screen"]["parts"] == 1
-        hits = site.enters("lead").gets("/api/lead")["gold"]
-    assert [(x["metric"], x["value"], x["n"]) for x in hits] == [("tone", 0.0, 1)]
-    with open_store(study) as store, pytest.raises(SetupError, match="the known labels"):
-        sheet(store, "ann")
-
-
-def test_gold_items_can_come_later_and_new_people_begin_with_them(tmp_path: Path) -> None:
+def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Path) -> None:
     study = made(tmp_path)
     with served(study) as site:
         ann = site.enters("ann")
@@ -199,7 +155,7 @@ def test_gold_items_can_come_later_and_new_people_begin_with_them(tmp_path: Path
         ["gold-4", "Is ice good?", "No.", "Curt", "", ""],
         ["quartz-1s", "", "", "Kind", "", ""],
     ]
-    file = gold_file(tmp_path, [*ROWS, *more], first=2)
+    file = gold_file(tmp_path, [*ROWS, *more])
     text = file.read_text().replace("- cem", "- cem\n- dot")
     file.write_text(text)
     before = {name: by_item(study, name) for name in ("ann", "ben", "cem")}
@@ -209,25 +165,22 @@ def test_gold_items_can_come_later_and_new_people_begin_with_them(tmp_path: Path
         assert now[: len(own)] == own
         assert {*now[len(own) :]} == {"gold-4", "quartz-1s"} - {*own}
     dot = by_item(study, "dot")
-    assert dot[:2] == ["gold-1", "gold-2"]
-    assert {"gold-3", "quartz-0s", "gold-4", "quartz-1s"} < {*dot}
+    assert {*LABELS, "gold-4", "quartz-1s"} < {*dot}
     # Labels of before count on, also of an item that has become a gold one.
     kept = {row["item_id"] for row in label_rows(study) if row["annotator"] == "ann"}
-    assert kept == {x for x in before["ann"] if x.startswith("quartz")} - {before["ann"][2]}
+    assert kept == {x for x in before["ann"] if x.startswith("quartz")} - {before["ann"][0]}
 
 
 WRONG = {
-    "few": (ROWS[:1], {"first": 2}, "first: cannot be met; found 2; allowed: 0 to 1"),
-    "none": ([*ROWS, ["x", "Q?", "A.", "", "", ""]], {}, "has no known label; found x"),
-    "feedback": (ROWS, {"first": 0, "feedback": True}, "is for the qualification round"),
+    "none": ([*ROWS, ["x", "Q?", "A.", "", "", ""]], "has no known label; found x"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_no_study_can_hold_is_reported(tmp_path: Path, name: str) -> None:
-    rows, settings, message = WRONG[name]
+    rows, message = WRONG[name]
     with pytest.raises(SetupError, match=message):
-        annotate(gold_file(tmp_path, rows, **settings), tmp_path / "study")
+        annotate(gold_file(tmp_path, rows), tmp_path / "study")
     assert not (tmp_path / "study").exists()
 
 
@@ -240,6 +193,6 @@ def test_known_labels_of_items_need_no_texts_but_a_name(tmp_path: Path) -> None:
     table(tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Kind"], ["other", "Rude"]])
     with pytest.raises(SetupError, match="has no text and is none of the items; found other"):
         annotate(file, tmp_path / "other")
-    file = study_file(tmp_path / "two", "ranking", gold={"items": "gold.csv"})
+    file = study_file(tmp_path / "two", "ranking", gold="gold.csv")
     with pytest.raises(SetupError, match="gold: is for other tasks"):
         annotate(file, tmp_path / "third")

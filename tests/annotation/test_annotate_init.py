@@ -1,11 +1,9 @@
 """A study is made, goes on with other items, and loses an annotator."""
 
 import re
-import sqlite3
 import textwrap
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,10 +12,10 @@ from built_case import QUESTIONS, TASKS, answers, study_file, table
 from typer.testing import CliRunner
 
 import judgebench as jb
-from judgebench.annotation import assignment
-from judgebench.annotation.assignment import read_key
-from judgebench.annotation.init import annotate, reassign
+from judgebench.annotation.annotators import add_annotator, hand_over
+from judgebench.annotation.init import annotate
 from judgebench.annotation.store import Store, open_store
+from judgebench.annotation.tasks import read_key
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.setup_files import check
@@ -34,6 +32,12 @@ def rows_of(study: Path, task: str = "labels") -> dict[str, str]:
     """The screen of each item."""
     key = read_key(study / "key.json")
     return {t.columns["item_id"]: name for name, of in key.screens.items() for t in of.values()}
+
+
+def leaves(study: Path, name: str) -> list[str]:
+    """Their items go to others."""
+    with open_store(study) as store:
+        return hand_over(store, name)
 
 
 def change(folder: Path, *rows: list[str], drop: str = "", **changes: object) -> Path:
@@ -102,7 +106,7 @@ def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
         with open_store(study) as store:
             orders.append([store.assigned(name) for name in store.annotators])
             metrics = jb.Rubric.model_validate(store.meta["rubric"]).metrics
-            asked = {f.metric for s in store.screens.values() for f in s.screen.fields if f.options}
+            asked = {f.metric for s in store.screens.values() for f in s.screen.fields}
             assert asked == {metric.id for metric in metrics}
     assert orders[0] == orders[1]
 
@@ -210,37 +214,12 @@ def test_an_item_that_comes_back_is_still_of_those_who_had_it(tmp_path: Path) ->
     with open_store(study) as store:
         before = store.orders
     annotate(change(tmp_path, drop=drop, per_item=1), study, new_version=True)
-    reassign(study, next(who for who, own in before.items() if name not in own))
+    leaves(study, next(who for who, own in before.items() if name not in own))
     annotate(change(tmp_path, per_item=1), study, new_version=True)
     with open_store(study) as store:
         assert [name in store.assigned(who) for who in before] == [
             name in own for own in before.values()
         ]
-
-
-def test_what_is_begun_meanwhile_is_not_reassigned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = begun(tmp_path)
-    with open_store(study) as store:
-        name = store.assigned("ann")[0]
-    planned, errors = assignment.reassign, list[str]()
-
-    def at_the_same_time(*given: Any) -> Any:
-        with closing(Store(study / "served" / "study.sqlite")) as serving:
-            serving.rows("PRAGMA busy_timeout = 0")
-            try:
-                give_labels(serving, "ann", name, {"tone": "Kind"})
-            except sqlite3.OperationalError as error:
-                errors.append(str(error))
-        return planned(*given)
-
-    monkeypatch.setattr(assignment, "reassign", at_the_same_time)
-    reassign(study, "ann")
-    assert errors == ["database is locked"]  # the server tries again, and finds it is not theirs
-    with open_store(study) as store:
-        assert sum(name in own for own in store.orders.values()) == 2
-        assert not store.given()
 
 
 def test_a_running_server_sees_the_new_version(tmp_path: Path) -> None:
@@ -333,7 +312,7 @@ def test_what_figures_rest_on_cannot_change(tmp_path: Path) -> None:
     per_item, looks, annotators = map(str, caught.value.problems)
     assert per_item == f"{file}: per_item: cannot change now; found 3; allowed: 2"
     assert "looks: cannot change now" in looks
-    assert "annotate reassign" in annotators
+    assert "hand them over" in annotators
     assert "found cem" in annotators
     with open_store(study) as store:
         assert store.version == 1
@@ -344,7 +323,7 @@ def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
     with open_store(study) as store:
         begun_, had = store.assigned("cem")[2], store.assigned("cem")
         give_labels(store, "cem", begun_, {"tone": "Kind"})
-    shown = repr(reassign(study, "cem"))
+    shown = "\n".join(leaves(study, "cem"))
     assert sum(map(int, re.findall(r"^(?:ann|ben): (\d+) more", shown, re.M))) == len(had) - 3
     with open_store(study) as store:
         assert store.assigned("cem") == [begun_]
@@ -362,9 +341,9 @@ def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
 def test_a_study_that_all_have_left_needs_somebody_new(tmp_path: Path) -> None:
     study = begun(tmp_path, per_item=1)
     for name in ("ann", "ben", "cem"):
-        reassign(study, name)
+        leaves(study, name)
     new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
-    with pytest.raises(jb.SetupError, match="annotators: have all left: name somebody who labels"):
+    with pytest.raises(jb.SetupError, match="annotators: have all left: name somebody"):
         annotate(change(tmp_path, new, per_item=1), study, new_version=True)
     joined = ["ann", "ben", "cem", "dot"]
     file = change(tmp_path, new, per_item=1, annotators=joined)
@@ -373,33 +352,41 @@ def test_a_study_that_all_have_left_needs_somebody_new(tmp_path: Path) -> None:
     assert "too few" not in repr(made)
 
 
-def test_items_that_everybody_else_has_stay(tmp_path: Path) -> None:
+def test_items_that_everybody_else_has_go_to_nobody(tmp_path: Path) -> None:
     study = begun(tmp_path, per_item=3)
-    assert "nobody: 12, which all others have: s0" in repr(reassign(study, "ben"))
+    assert leaves(study, "ben") == ["no item goes to somebody else"]
     with open_store(study) as store:
-        assert len(store.assigned("ben")) == 12
+        assert (len(store.assigned("ben")), len(store.assigned("ann"))) == (0, 12)
     with pytest.raises(jb.SetupError, match="dot: is not among the annotators; allowed: ann, ben"):
-        reassign(study, "dot")
+        leaves(study, "dot")
 
 
-def test_nobody_who_is_revoked_gets_items_until_a_new_link(tmp_path: Path) -> None:
-    study = begun(tmp_path, annotators=["ann", "ben", "cem", "dot"])
+def test_who_is_added_gets_an_even_share_of_what_nobody_has_begun(tmp_path: Path) -> None:
+    study = begun(tmp_path, calibration=2)
     with open_store(study) as store:
-        had = store.orders
-        for name in ("ben", "dot"):
-            store.revoke(name)
-    shown = repr(reassign(study, "cem"))
-    assert re.findall(r"^(\w+): \d+", shown, re.M)[0] == "ann"
-    assert "nobody: " in shown  # what ann has already
-    with open_store(study) as store:
-        assert store.orders["ben"] == had["ben"]
-        assert store.orders["dot"] == had["dot"]
-    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
-    file = change(tmp_path, new, annotators=["ann", "ben", "cem", "dot"])
-    assert "new items get 1 label each, not 2" in repr(annotate(file, study, new_version=True))
-    with open_store(study) as store:
-        store.make_link("dot", "annotator", 600)
-    assert "dot: " in repr(reassign(study, "ben"))
+        before = store.orders
+        give_labels(store, "ann", before["ann"][-1], {"tone": "Kind"})
+        facts = add_annotator(store, "dot")
+        after = store.orders
+        assert f"dot: {len(after['dot']) - 2} more items" in facts
+        assert after["dot"][:2] == [key for key in before["ann"] if key in before["ben"][:2]][:2]
+        assert before["ann"][-1] in after["ann"]  # what is begun stays
+        counts = {name: len(own) for name, own in after.items()}
+        assert max(counts.values()) - min(counts.values()) <= 2, counts
+        assert all(sum(key in own for own in after.values()) in (2, 4) for key in store.screens)
+        for name, message in {
+            "ann": "labels already",
+            "lead": "no name",
+            "a/b": "cannot name",
+        }.items():
+            with pytest.raises(jb.SetupError, match=message):
+                add_annotator(store, name)
+        moved = next(key for key in before["ben"] if key not in after["ben"])
+        give_labels(store, "ben", moved, {"tone": "Kind"})  # made offline before: it is taken
+        hand_over(store, "dot")
+        assert store.present == ["ann", "ben", "cem"]
+        add_annotator(store, "dot")
+        assert store.orders["dot"]
 
 
 def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
@@ -411,8 +398,6 @@ def test_the_commands_print_what_was_done(tmp_path: Path) -> None:
     assert made.output.count("http://127.0.0.1:8765/") == 4
     renewed = run(app, ["annotate", "init", file, "--to", study, "--new-version"])
     assert "version 1: 12 items unchanged, 0 changed, 0 new, 0 gone" in renewed.output
-    assert "more" in run(app, ["annotate", "reassign", study, "ann"]).output
-    assert "ben: 1 session or link ended" in run(app, ["annotate", "revoke", study, "ben"]).output
 
 
 def test_the_help_shows_a_whole_annotate_yaml(

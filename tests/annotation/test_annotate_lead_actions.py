@@ -2,13 +2,12 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from annotate_case import Person, Running, plain, served, small_study, two_parts
+from annotate_case import Person, Running, plain, served, small_study
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 
 from judgebench.annotation import server
@@ -16,8 +15,9 @@ from judgebench.annotation.server import Limit
 
 HOSTILE = "=</script><img src=x onerror=\"document.body.dataset.ran='yes'\">"
 LEADS = [
-    ("POST", "/api/lead/items"), ("GET", "/api/lead/labels.csv"), ("GET", "/api/lead/labels.jsonl"),
+    ("POST", "/api/lead/items"), ("GET", "/api/lead/labels.csv"), ("GET", "/api/lead/backup"),
     ("POST", "/api/lead/person/link"), ("POST", "/api/lead/person/revoke"),
+    ("POST", "/api/lead/person/hand_over"), ("POST", "/api/lead/note"),
 ]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def site(tmp_path: Path) -> Iterator[Running]:
     """Of 24 items, Zoe and ann have labelled the first 22 and differ on s3; s1 is calibration."""
     screens = [plain(f"s{i}", f"Rest {i}.") for i in range(1, 24)]
-    screens = [one.model_copy(update={"group": one.id}) for one in [*screens, two_parts("s24")]]
+    screens = [one.model_copy(update={"group": one.id}) for one in [*screens, plain("s24")]]
     names = [one.id for one in screens]
     orders = {"Zoe": names, "ann": names, "ben": names[:2]}
     with served(small_study(tmp_path, screens, orders)) as running:
@@ -88,7 +88,8 @@ def test_items_are_found_by_all_that_is_asked(site: Running) -> None:
 @pytest.mark.parametrize(("method", "path"), LEADS)
 def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, path: str) -> None:
     ann, lead, body = site.enters("ann"), site.enters("lead"), {"name": "ben"}
-    body = {} if path.endswith("items") else body
+    note = {"annotator": "ben", "screen": "s1", "text": "See page 2."}
+    body = {"items": {}, "note": note}.get(path.rpartition("/")[2], body)
     assert site.stranger.asks(method, path, body).status == 401
     assert ann.asks(method, path, body).status == 403
     for foreign in ({"Origin": "https://evil.example"}, {"X-Judgebench": None}):
@@ -130,9 +131,6 @@ def test_files_hold_the_labels_that_count_and_run_nothing(site: Running) -> None
     assert sorted(of) == [("Zoe", "yes"), ("ann", "no")]
     assert {r["round"] for r in rows if r["screen"] == "s1"} == {"calibration"}
     assert all(r["remark"].startswith("'=") for r in rows if r["screen"] == "s5")
-    lines = lead.asks("GET", "/api/lead/labels.jsonl").value.splitlines()
-    assert len(lines) == len(rows)
-    assert {json.loads(line)["remark"] for line in lines} == {"", HOSTILE}
     assert lead.asks("GET", "/api/lead/labels.sqlite").status == 404
 
 
@@ -199,9 +197,9 @@ def test_the_lead_makes_a_link_with_which_somebody_comes_in_and_revokes_it(
         await tab.sees(f"{of_ben}.children[1].textContent", "needs a link")
         assert not tab.complaints()
         await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-        await tab.value("document.getElementById('as-jsonl').click()")
+        await tab.value("document.getElementById('as-csv').click()")
         await tab.value("new Promise(done => setTimeout(done, 1000))")
-        assert (tmp_path / "labels.jsonl").read_text("utf-8").count("\n") == 90
+        assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") == 91
 
     browser.run(visit)
 

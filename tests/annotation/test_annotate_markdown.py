@@ -9,8 +9,8 @@ from annotate_case import served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from page_case import ARABIC, SAVED, TITLE, click, fits, labels, preference, press, signed_in, study
 
-from judgebench.annotation.export import sheet
 from judgebench.annotation.screens import Screen, Section
+from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
 from judgebench.people.markdown import markdown_tree
 

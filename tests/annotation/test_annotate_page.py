@@ -24,10 +24,11 @@ from page_case import (
     study,
 )
 
-from judgebench.annotation.export import import_events, sheet, snapshot
 from judgebench.annotation.init import annotate
 from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import open_store, work_of
+from judgebench.annotation.sheet import import_events, sheet
+from judgebench.annotation.store import open_store, snapshot
+from judgebench.annotation.work import work_of
 from judgebench.errors import SetupError
 
 pytestmark = needs_browser
@@ -459,9 +460,7 @@ SMALL = """[...document.querySelectorAll('button, .option, summary, textarea, .c
 
 
 def of_every_task() -> Sequence[Screen]:
-    return (
-        labels("s1"), ranking("s2"), preference("s3"), criteria("s4"),
-    )  # fmt: skip
+    return (labels("s1"), ranking("s2"), preference("s3"), criteria("s4"))
 
 
 @needs_axe
@@ -680,6 +679,8 @@ def test_nothing_opens_by_itself_unless_asked(browser: Browser, tmp_path: Path) 
             await click(tab, "auto")
             await tab.press("3")
             await tab.sees(TITLE, "Item 2 of 2")
+            await tab.press("1")
+            await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
 
     browser.run(visit)
 

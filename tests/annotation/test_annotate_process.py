@@ -310,12 +310,11 @@ def test_kill_at_random_moments(
 # --- backup -----------------------------------------------------------------------------------
 
 
-def test_a_backup_under_load_opens_and_holds_every_acknowledged_label(
-    call: Any, tmp_path: Path
-) -> None:
+def test_a_backup_under_load_opens_and_holds_every_acknowledged_label(tmp_path: Path) -> None:
     orders = {"ann": ITEMS, "ben": ITEMS}
     study = small_study(tmp_path / "study", [*map(plain, ITEMS)], orders)
     with served(study) as site:
+        lead = site.enters("lead")
         people = [Annotator(site.enters(name), name, n) for n, name in enumerate(orders)]
         for person in people:
             person.start()
@@ -324,12 +323,10 @@ def test_a_backup_under_load_opens_and_holds_every_acknowledged_label(
                 time.sleep(0.3)
                 before = [list(person.acknowledged) for person in people]
                 file = tmp_path / f"{n}.sqlite"
-                code, said, error = call("annotate", "backup", study, file)
-                assert (code, error) == (0, "")
+                file.write_bytes(lead.asks("GET", "/api/lead/backup").value)
                 with open_store(file) as store:
                     rows = store.rows("SELECT client_id FROM events")
                 kept = [row["client_id"] for row in rows]
-                assert f"{file}: {len(kept):,} events" in said
                 assert {e["client_id"] for own in before for e in own} <= {*kept}
         finally:
             for person in people:
@@ -343,14 +340,3 @@ def test_a_backup_under_load_opens_and_holds_every_acknowledged_label(
         ann = site.enters("ann")
         event = ann.event("s1", "harm", "yes")
         assert ann.save(event)["saved"] == [event["client_id"]]
-
-
-def test_a_backup_overwrites_nothing_and_is_of_a_study(call: Any, tmp_path: Path) -> None:
-    study, file = small_study(tmp_path / "study"), tmp_path / "copy.sqlite"
-    file.write_text("something else")
-    code, _, error = call("annotate", "backup", study, file)
-    assert (code, "exists and is not overwritten" in error) == (2, True)
-    assert file.read_text() == "something else"
-    code, _, error = call("annotate", "backup", tmp_path, tmp_path / "new.sqlite")
-    assert (code, "no such file" in error) == (2, True)
-    assert [*tmp_path.glob("*.sqlite")] == [file]

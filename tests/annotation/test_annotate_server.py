@@ -37,7 +37,7 @@ def test_work_is_the_persons_own_in_their_order_with_how_far_they_are(site: Runn
     ann = site.enters("ann")
     work = ann.gets("/api/work")
     assert work.keys() == {
-        "study", "annotator", "task", "guidelines", "auto_advance", "spans", "instructions",
+        "study", "annotator", "task", "guidelines", "auto_advance", "instructions",
         "total", "done", "seconds_per_item", "items",
     }  # fmt: skip
     assert [metric["title"] for metric in work["instructions"]["metrics"]] == ["harm", "tone"]
@@ -64,25 +64,42 @@ def test_a_screen_comes_with_ones_own_labels_and_nobody_elses(site: Running) -> 
     ann.save(ann.event("s2", "tone", None, remark="odd"))
     again = ann.gets("/api/screen/s2")
     assert (again["labels"], again["remark"]) == ({"harm": "yes"}, "odd")
-    assert (again["part"], again["locked"]) == (0, [])
     assert again["screen"]["sections"][1]["text"] == "Drink."
 
 
-def test_the_second_part_leaves_the_server_once_the_first_is_complete(site: Running) -> None:
+def test_the_whole_assignment_comes_at_once(site: Running) -> None:
     ann = site.enters("ann")
-    assert "the second part" not in json.dumps(ann.gets("/api/screen/s3"))
-    early = ann.event("s3", "part", "1"), ann.event("s3", "tone", "yes")
-    whys = {one["why"] for one in ann.save(*early)["refused"]}
-    assert whys == {"this part is not complete", "is not asked"}
-    assert "the second part" not in json.dumps(ann.gets("/api/screen/s3"))
-    ann.save(ann.event("s3", "harm", "yes"), ann.event("s3", "part", "1"))
-    shown = ann.gets("/api/screen/s3")
-    assert "the second part" in json.dumps(shown)
-    assert (shown["part"], shown["locked"]) == (1, ["harm"])
-    assert shown["labels"] == {"harm": "yes"}
-    (refused,) = ann.save(ann.event("s3", "harm", "no"))["refused"]
-    assert "no longer" in refused["why"]
-    assert ann.save(ann.event("s3", "tone", "no"))["state"] == {"s3": "done"}
+    ann.save(ann.event("s2", "harm", "yes"), ann.event("s2", "come back", "yes", remark="odd"))
+    whole = ann.gets("/api/assignment")
+    assert whole["work"] == ann.gets("/api/work")
+    assert whole["screens"] == {key: ann.gets(f"/api/screen/{key}") for key in ("s1", "s2", "s3")}
+    item = whole["work"]["items"][1]
+    assert (item["labels"], item["remark"]) == ({"harm": "yes", "come back": "yes"}, "odd")
+
+
+def test_the_lead_answers_a_remark_and_sends_an_item_back(site: Running) -> None:
+    ann, ben, lead = site.enters("ann"), site.enters("ben"), site.enters("lead")
+    both = (ann.event("s2", key, "yes", remark="Both?") for key in ("harm", "tone"))
+    ann.save(*both)
+    note = {"annotator": "ann", "screen": "s2", "text": "Page 2."}
+    assert lead.asks("POST", "/api/lead/note", note).status == 200
+    item = ann.gets("/api/work")["items"][1]
+    assert (item["state"], item["sent_back"], item["notes"][0]["text"]) == (
+        "done",
+        False,
+        "Page 2.",
+    )
+    (remark,) = lead.gets("/api/lead")["words"]
+    assert (remark["text"], remark["answers"]) == ("Both?", ["Page 2."])
+    lead.asks("POST", "/api/lead/note", {**note, "text": "Again.", "send_back": True})
+    shown = ann.gets("/api/screen/s2")
+    assert (shown["labels"], shown["sent_back"], len(shown["notes"])) == ({}, True, 2)
+    assert ann.gets("/api/work")["items"][1]["state"] == "new"
+    assert ben.gets("/api/screen/s2")["notes"] == []
+    ann.save(*(ann.event("s2", key, "no") for key in ("harm", "tone")))
+    assert ann.gets("/api/screen/s2")["sent_back"] is False
+    for wrong in ({"annotator": "eve"}, {"screen": "s9"}, {"annotator": "ben", "screen": "s1"}):
+        assert lead.asks("POST", "/api/lead/note", {**note, **wrong}).status == 404
 
 
 def test_two_tabs_and_another_device_see_one_state(site: Running) -> None:
@@ -203,7 +220,7 @@ def test_lead_and_annotators_have_routes_of_their_own(site: Running) -> None:
     assert ann.asks("POST", "/api/lead/items", {"screen": "s3"}).status == 403
     found = lead.asks("POST", "/api/lead/items", {"screen": "s3"}).value["items"]
     headings = [section["heading"] for one in found for section in one["sections"]]
-    assert headings == ["Response A", "Response B", "Assessment"]
+    assert headings == ["Question", "Answer"]
     assert lead.asks("POST", "/api/lead/items", {"screen": "s9"}).value["items"] == []
 
 

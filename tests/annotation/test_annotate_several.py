@@ -13,11 +13,11 @@ from built_case import study_file, table
 from page_case import SAVED, TITLE
 
 import judgebench as jb
-from judgebench.annotation.assignment import read_key
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import SERVED, Store
+from judgebench.annotation.tasks import read_key
 from judgebench.records import ADJUDICATED
 
 LABELS = ("Calm", "Warm", "Curt", "Rude")
@@ -159,7 +159,7 @@ def test_a_known_set_is_found_in_whatever_order(tmp_path: Path) -> None:
     table(
         tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Warm; Calm"]],
     )  # fmt: skip
-    study = made(tmp_path, gold={"items": "gold.csv"})
+    study = made(tmp_path, gold="gold.csv")
     everybody_labels(study)
     with closing(Store(study / SERVED)) as store:
         found = Collected(store)

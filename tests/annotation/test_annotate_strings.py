@@ -11,7 +11,7 @@ from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from page_case import TITLE, click, fits, labels, preference, press, ranking, speaks, study
 
 import judgebench.annotation
-from judgebench.annotation.export import sheet
+from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
 
 FOLDER = Path(judgebench.annotation.__file__).parent
