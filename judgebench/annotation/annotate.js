@@ -514,9 +514,9 @@ const remembered = (storage, key, value) => {
     if (next) show(next.id);
     else if (by > 0 && at) finish();
   };
+  const nOf = (...states) => work.items.filter(({ state }) => states.includes(state)).length;
   const finish = () => {
     keepTyped();
-    const nOf = (...states) => work.items.filter(({ state }) => states.includes(state)).length;
     const [toDo, n, total] = [nOf("new", "begun"), nOf("done"), work.items.length];
     const marked = work.items.filter(isMarked);
     isReturning = marked.length > 0;
@@ -686,7 +686,7 @@ const remembered = (storage, key, value) => {
   };
   // What another device or the lead did since: labels, answers, items sent back, handed on or new.
   const updateWork = async () => {
-    const before = nChanges;
+    const [before, nDone] = [nChanges, nOf("done")];
     try {
       const latest = await ask("api/work");
       reached();
@@ -697,6 +697,7 @@ const remembered = (storage, key, value) => {
         if (entries.has(id)) take(id, { ...entries.get(id), labels, remark, notes, sent_back });
       applyQueue(new Set(entries.keys()));
       if (at && !item()) goOn();
+      else if (!at && nOf("done") !== nDone) finish(); // an item was sent back
       else paint();
       for (const { id } of work.items) if (!entries.has(id)) await load(id);
     } catch (error) {

@@ -39,9 +39,10 @@ const born = (tag, className, text) => {
 
 // Pictures of the study by name: the address at which this page holds each one.
 const PICTURES = new Map();
+const PICTURE_ROUTE = location.pathname.endsWith("/lead") ? "api/lead/picture" : "api/picture";
 const fetchPicture = async (name) => {
   if (PICTURES.has(name)) return;
-  const reply = await fetch(`api/picture/${name}`, { headers: { "X-Judgebench": "1" } });
+  const reply = await fetch(`${PICTURE_ROUTE}/${name}`, { headers: { "X-Judgebench": "1" } });
   if (!reply.ok) return;
   PICTURES.set(name, URL.createObjectURL(await reply.blob()));
   for (const box of document.querySelectorAll(`img[data-name="${name}"]`)) box.src = PICTURES.get(name);

@@ -77,10 +77,12 @@ def _said_by(store: Store, name: str, key: str = "") -> defaultdict[str, dict[st
     """The labels and the remark of somebody on each screen, and the answers of the lead."""
     said = defaultdict[str, dict[str, Any]](lambda: {"labels": {}, "remark": "", "notes": []})
     for event in store.given(name, key):
-        # The remark on an item goes with every event on it: the last one's is what counts.
-        said[event.screen]["remark"] = event.remark
         if event.label is not None:
             said[event.screen]["labels"][event.field] = event.label
+    # The remark on an item goes with every event on it, and outlives labels that were sent back.
+    sql = "SELECT screen, remark, max(n) FROM events WHERE annotator = ? GROUP BY screen"
+    for row in store.rows(sql, name):
+        said[row["screen"]]["remark"] = row["remark"]
     for note in store.notes:
         if note.annotator == name:
             answer = {"at": note.at, "text": note.text, "sent_back": note.sent_back}

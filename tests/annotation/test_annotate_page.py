@@ -395,6 +395,44 @@ def test_unsure_items_come_back_before_the_end(browser: Browser, tmp_path: Path)
     }  # fmt: skip
 
 
+def test_the_lead_answers_a_remark_and_sends_an_item_back(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+    hostile_text = "<img src=x onerror=alert(1)> Yes."
+    remark = "Is a tablet 400 mg?"
+    notes = "[...document.querySelectorAll('#fields .answer')].map(e => e.innerText).join()"
+    returned = "document.getElementById('returned').innerText"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, *"111")
+            await tab.enter("remark", remark)
+            await press(tab, "Enter")
+            await tab.sees(TITLE, "Item 2 of 2")
+            await tab.sees(SAVED, "Saved")
+            site.server.writing.add_note("ann", "s1", hostile_text, False)
+            site.server.writing.add_note("ann", "s2", "Not seen.", False)
+            site.server.writing.add_note("ann", "s1", "Read the guideline again.", True)
+            await press(tab, *"222", "Enter")
+            await tab.sees(SAVED, "Saved")
+            await tab.reload(TITLE, "Item 1 of 2")
+            await tab.sees(notes, f"The study lead answers: {hostile_text}")
+            assert "Read the guideline again." in await tab.value(returned)
+            assert await tab.value(CHECKED) == ""
+            await click(tab, "open-list")
+            listed = await tab.value("document.querySelector('#list li').innerText")
+            assert "sent back, answer to your remark" in listed
+            await tab.press("Escape")
+            await press(tab, *"332")
+            await tab.sees("document.getElementById('returned').hidden")
+            await tab.sees(SAVED, "Saved")
+            assert await tab.value("document.getElementById('remark').value") == remark
+            assert not complaints(tab)
+
+    browser.run(visit)
+    assert kept(folder, "ann")["s1"]["harm"] == "Moderate"
+
+
 def test_a_whole_assignment_is_labelled_by_keyboard_without_the_server(
     browser: Browser, tmp_path: Path
 ) -> None:
