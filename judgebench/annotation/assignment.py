@@ -7,7 +7,7 @@ N r (r - 1) / (v (v - 1)) of N items.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -25,7 +25,7 @@ _Ints = NDArray[np.int64]
 # How much it matters that the table is even over all items, within a system and within a question;
 # of a question only the numbers of items count.
 _OVERALL, _SYSTEM, _QUESTION = 1000, 1, 10
-_PASSES, _EXCHANGES, _TOGETHER = 4, 10_000, 3  # more gain nothing
+_PASSES, _EXCHANGES, _TOGETHER = 4, 5_000, 3  # more gain nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def assign(
         if not least <= n <= most
     ]
     raise_any(problems)
-    drawn = order(_drawn(strata, calibration, seed), strata, "", seed)
+    drawn = order(strata, strata, "", seed)[:calibration]
     rest = {item: strata[item] for item in strata.keys() - set(drawn)}
     given = fill(rest, {}, annotators, per_item, seed)
     own = {name: [item for item in given if name in given[item]] for name in annotators}
@@ -67,21 +67,6 @@ def _shuffled(items: Iterable[str], *seed: object) -> list[str]:
 def _share(*seed: object) -> float:
     """A number from 0 to 1 that the seed decides."""
     return int(content_hash([*seed])[:13], 16) / 16**13
-
-
-def _drawn(strata: Strata, size: int, seed: int) -> list[str]:
-    """`size` items: of as many questions as possible, and of systems in proportion."""
-    left = {item: strata[item] for item in _shuffled(strata, seed, "calibration")}
-    sizes = Counter(system for system, _ in strata.values())
-    systems, questions = Counter[str](), Counter[str]()
-    drawn: list[str] = []
-    for _ in range(size):
-        use = {x: (questions[q], (systems[s] + 0.5) / sizes[s]) for x, (s, q) in left.items()}
-        drawn.append(min(use, key=use.__getitem__))
-        system, question = left.pop(drawn[-1])
-        systems[system] += 1
-        questions[question] += 1
-    return drawn
 
 
 def order(items: Collection[str], strata: Strata, annotator: str, seed: int) -> tuple[str, ...]:
@@ -148,7 +133,8 @@ class _Board:
         for item in free:
             self._choose(item, lacking[item], rng)
         for item in free * min(_PASSES, 1 + _EXCHANGES // max(len(free), 1)):
-            some = [item, *rng.choice(free, min(len(free), _TOGETHER) - 1, replace=False)]
+            others = rng.integers(len(free), size=_TOGETHER - 1).tolist()
+            some = sorted({item, *(free[n] for n in others)})
             touched = np.unique(self.strata[some])
             before, cost = self.chosen[some], self._cost(touched)
             for other in some:

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from judgebench.annotation.screens import MARK, WHOLE, Screen
+from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import GOLD, KEY, Round, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
@@ -199,20 +199,14 @@ def export(
 
 def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[str]:
     """Sentences on the labels that are not in the table of so many rows."""
-
-    def n_more(**rounds: bool) -> int:
-        screens = _screens(store, **{"calibration": calibration, **rounds})
-        return len(rows_of(store, key, screens, adjudicated=True)) - n_rows
-
-    now = {(one.annotator, one.screen, one.field) for one in store.given()}
-    sql = "SELECT DISTINCT annotator, screen, field FROM latest WHERE label IS NOT NULL"
-    ever = {tuple(row) for row in store.rows(f"{sql} AND field NOT IN (?, ?)", WHOLE, MARK)}
-    counts = {
-        "of the calibration round (--calibration)": n_more(calibration=True),
-        "of gold items that are not among the items": n_more(gold=True),
-        "of what has changed": len(ever - now),
-    }
-    return [f"left out: {counted(n, 'label')} {why}" for why, n in counts.items() if n]
+    more = {"calibration": "of the calibration round (--calibration)", "gold": "of gold items"}
+    sentences = []
+    for name, why in more.items():
+        screens = _screens(store, **{"calibration": calibration, name: True})
+        n_left = len(rows_of(store, key, screens, adjudicated=True)) - n_rows
+        if n_left:
+            sentences.append(f"left out: {counted(n_left, 'label')} {why}")
+    return sentences
 
 
 def _table(rows: Sequence[Row], is_ranking: bool) -> bytes:

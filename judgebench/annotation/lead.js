@@ -24,7 +24,7 @@
   };
   const number = (n) => n.toLocaleString("en-GB");
   const places = (value, n = 2) => (value === null ? "–" : (Math.round(value * 10 ** n) / 10 ** n + 0).toFixed(n).replace("-", "−"));
-  const seconds = (minutes) => (minutes === null ? "–" : `${number(Math.round(60 * minutes))} s`);
+  const seconds = (value) => (value === null ? "–" : `${number(Math.round(value))} s`);
   const percent = (n, of) => `${of ? Math.round((100 * n) / of) : 0} %`;
   const counted = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
   const title = (metric) => figures.metrics[metric] || metric;
@@ -88,27 +88,17 @@
   };
   const showProgress = () => {
     const { main, calibration } = figures.rounds;
-    const { value } = figures.minutes;
+    const value = figures.seconds_per_item;
     $("tiles").replaceChildren(
       tile(`${number(main.complete)} of ${number(main.of)}`, `items complete (${percent(main.complete, main.of)}): all their annotators are done`),
       ...(calibration.of ? [tile(`${number(calibration.complete)} of ${number(calibration.of)}`, "items of the calibration round complete")] : []),
       tile(seconds(value), value === null ? "no item is done yet" : "per item, the median"),
     );
     const states = ["done", "begun", "skipped", "new"];
-    const unsure = (one) => Object.values(one.metrics).reduce((sum, of) => sum + (of.cannot_tell || 0), 0);
     $("people").replaceChildren(
       table(["Annotator", "State of the items", "Done", "Of", "Skipped", "Cannot tell", "Time per item"], figures.people.map((one) => [
         one.name, [stack(one.name, states.map((state) => [state, one[state], `${state}-part`]))],
-        one.done, one.of, one.skipped, unsure(one), seconds(one.minutes.value),
-      ])),
-    );
-    const metrics = Object.keys(figures.metrics);
-    $("by-metric").replaceChildren(
-      table(["Labels", ...metrics.map(title)], figures.people.map((one) => [
-        one.name, ...metrics.map((metric) => {
-          const { labels = 0, of = 0, cannot_tell: no = 0 } = one.metrics[metric];
-          return `${number(labels)} of ${number(of)}${no ? `, ${counted(no, "cannot tell").replace(/s$/, "")}` : ""}`;
-        }),
+        one.done, one.of, one.skipped, one.cannot_tell, seconds(one.seconds_per_item),
       ])),
     );
   };
@@ -183,11 +173,7 @@
     );
   };
   const showRest = () => {
-    const { severe, looks, words } = figures;
-    $("severe").hidden = !severe.length;
-    $("severes").replaceChildren(
-      table(["Metric", "Most severe label", "By somebody", "By most", "Of complete items"], severe.map((one) => [title(one.metric), [born("span", "", one.label)], one.somebody, one.most, one.of])),
-    );
+    const { looks, words } = figures;
     $("next-look").textContent = looks.next;
     $("looks").hidden = $("to-judge").hidden = !looks.next && !looks.made.length;
     $("made").replaceChildren(...looks.made.map(({ said, at: day }) => {
@@ -277,9 +263,6 @@
   const showFilter = () => {
     choices("by-state", [["", "any"], ...Object.keys(SIGNS).map((state) => [state, state])]);
     choices("by-annotator", [["", "any"], ...figures.people.map(({ name }) => [name, name])]);
-    choices("by-question", [["", "any"], ...Object.entries(figures.metrics)]);
-    const own = figures.distribution.filter(({ metric }) => ["", metric].includes($("by-question").value));
-    choices("by-label", [["", "any"], ...[...new Set(own.flatMap(({ labels }) => labels))].map((label) => [`=${label}`, label]), ["=", "cannot tell"]]);
   };
   const textOf = (field, label) => {
     const text = (value) => field.options.find((option) => option.value === value)?.text || value;
@@ -335,10 +318,9 @@
   const loadItems = async () => {
     showFilter();
     const mine = ++asked;
-    const label = $("by-label").value;
     const wanted = {
-      state: $("by-state").value, annotator: $("by-annotator").value, metric: $("by-question").value,
-      label: label ? label.slice(1) : null, differ: $("by-differ").checked, text: $("by-text").value, most,
+      state: $("by-state").value, annotator: $("by-annotator").value,
+      differ: $("by-differ").checked, text: $("by-text").value, most,
     };
     const { of, items } = await ask("api/lead/items", wanted);
     if (mine !== asked) return;
@@ -369,7 +351,7 @@
   // What the lead does about an annotator; who is added, or asks for one, gets a link.
   const person = async (what, name) => {
     try {
-      const { token, facts, access } = await ask(`api/lead/person/${what}`, { name });
+      const { token, facts, access } = await ask("api/lead/person", { act: what, name });
       $("link").hidden = !token;
       $("link-of").textContent = `Link of ${name}:`;
       $("link-text").value = token ? `${location.origin}/#${token}` : "";
@@ -407,13 +389,13 @@
       $("copied").textContent = "Select the text and copy it: this browser does not let the page do so";
     }
   };
-  const download = async (path, name) => {
+  const download = async () => {
     try {
-      const reply = await fetch(path, { headers: { "X-Judgebench": "1" }, cache: "no-store" });
+      const reply = await fetch("api/lead/backup", { headers: { "X-Judgebench": "1" }, cache: "no-store" });
       if (!reply.ok) throw Object.assign(new Error(`error ${reply.status}`), { status: reply.status });
       const link = el("a");
       link.href = URL.createObjectURL(await reply.blob());
-      link.download = name;
+      link.download = "study.sqlite";
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     } catch (error) {
@@ -643,8 +625,7 @@
   document.querySelector("a[href='#disagreements']").addEventListener("click", () => setTimeout(() => $("case").focus()));
   $("leave").addEventListener("click", () => ask("api/lead/leave", {}).then(() => close("You are signed out."), failed));
   $("copy").addEventListener("click", copy);
-  $("as-csv").addEventListener("click", () => download("api/lead/labels.csv", "labels.csv"));
-  $("backup").addEventListener("click", () => download("api/lead/backup", "study.sqlite"));
+  $("backup").addEventListener("click", download);
   $("add").addEventListener("submit", (event) => {
     event.preventDefault();
     person("add", $("add-name").value.trim());

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -15,9 +15,8 @@ from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement, annotator_labels
 from judgebench.annotation.looks import next_decision
-from judgebench.annotation.screens import CANNOT_TELL, Screen, ScreenField, State
+from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State
 from judgebench.annotation.store import SERVED, Given, Round, Store, by_screen, now, snapshot
-from judgebench.data.formats import quoted, to_csv
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
@@ -38,7 +37,7 @@ _AGREEMENT = {
     "alpha": "α", "observed": "Observed agreement", "hit": "Hit", "coverage": "Coverage",
 }  # fmt: skip
 _PROGRESS = {
-    "done": "Done", "items": "Of", "skipped": "Skipped", "cannot_tell": "Cannot tell",
+    "done": "Done", "of": "Of", "skipped": "Skipped", "cannot_tell": "Cannot tell",
     "seconds_per_item": "Seconds per item",
 }  # fmt: skip
 _INTERVALS = "In brackets: 95 % intervals, over whole groups of items."
@@ -61,12 +60,12 @@ class Collected(Shown):
 
     def __init__(self, store: Store) -> None:
         with store.reading():
-            self.meta, self.looks, self.times = store.meta, store.looks, store.times()
+            self.meta, self.times = store.meta, store.times()
             self.stored, self.given, self.notes = store.screens, store.given(), store.notes
             self.assigned = {name: store.assigned(name) for name in store.annotators}
             self.access, file = store.access, store.path
         self.path = file.parents[1] if file.match(str(SERVED)) else file
-        self.name = str(self.meta.get("name", ""))
+        self.name, self.looks = str(self.meta.get("name", "")), self.meta.get("looks_made", [])
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
         # The remark on an item goes with every event on it: the last one's is what counts.
@@ -81,12 +80,11 @@ class Collected(Shown):
             "study": self.name, "at": now(), "metrics": self.titles,
             "rounds": {name: self.size(name) for name in _ROUNDS},
             "people": [self._person(name) for name in self.assigned],
-            "minutes": asdict(self._minutes(self.assigned)), "access": self.access,
+            "seconds_per_item": self._seconds_per_item(*self.assigned), "access": self.access,
             "left": self.meta.get("left", []),
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [*self._distribution()],
             "gold": [row.plain() for row in self.gold], "missed": [*self._missed()],
-            "severe": [*self._severe()],
             "words": [*self._remarks()][:MOST_LISTED], "reasons": [*self._reasons()],
             "looks": {"made": self.looks, "next": next_decision(self)},
         }  # fmt: skip
@@ -121,26 +119,24 @@ class Collected(Shown):
         return {"of": len(screens), "complete": len(screens & self.complete)}
 
     def _person(self, name: str) -> dict[str, Any]:
-        counts = {metric: Counter[str]() for metric in self.titles}
-        for screen in self.states[name]:
-            labels = self.labels.get((name, screen), {})
-            for field in self.screens[screen].fields:
-                label, count = labels.get(field.key), counts[field.metric]
-                count.update(of=1, labels=bool(label), cannot_tell=label == CANNOT_TELL)
         states = Counter(self.states[name].values())
+        labels = [
+            self.labels.get((name, screen), {}).get(field.key)
+            for screen in self.states[name]
+            for field in self.screens[screen].fields
+        ]
         return {
             "name": name, "of": len(self.states[name]),
             **{state: states[state] for state in get_args(State)},
-            "minutes": asdict(self._minutes([name])), "metrics": counts,
+            "cannot_tell": labels.count(CANNOT_TELL),
+            "seconds_per_item": self._seconds_per_item(name),
         }  # fmt: skip
 
-    def _minutes(self, names: Collection[str]) -> Estimate:
+    def _seconds_per_item(self, *names: str) -> float | None:
         """The median time for which an item was looked at, of those that are done."""
         every = ((who, s, state) for who in names for s, state in self.states[who].items())
-        done = [self.times[who, s] / 60_000 for who, s, state in every if state == "done"]
-        if not done:
-            return Estimate(None, reason="no item is done")
-        return Estimate(median(done), n=len(done), reason="a median of what was measured")
+        done = [self.times[who, s] / 1000 for who, s, state in every if state == "done"]
+        return median(done) if done else None
 
     # --- what the labels say ----------------------------------------------------------------------
 
@@ -252,20 +248,6 @@ class Collected(Shown):
             about = {"screen": name, "metric": metric, "known": known["labels"][metric]}
             yield {**about, "reason": known["reason"], "said": labels}
 
-    def _severe(self) -> Iterator[dict[str, Any]]:
-        """On how many complete items somebody, and more than half, gave the most severe label."""
-        study = self._study(self.in_round("main") & self.complete)
-        if study is None or self.meta["task"] == "ranking":
-            return
-        for metric in study.rubric.metrics:
-            if metric.most_severe:
-                ratings = study.humans[metric.id].ratings
-                severe = ratings.named(len(metric.labels))[..., -1].sum(axis=1)
-                most = 2 * severe > (ratings.values >= 0).sum(axis=1)
-                counts = {"somebody": int((severe > 0).sum()), "most": int(most.sum())}
-                about = {"metric": metric.id, "label": metric.most_severe}
-                yield {**about, "of": len(study.answers), **counts}
-
     def _remarks(self) -> Iterator[dict[str, Any]]:
         """The remarks of annotators, the latest first, with the answers of the lead."""
         answers = defaultdict[tuple[str, str], list[str]](list)
@@ -283,8 +265,7 @@ class Collected(Shown):
         name; `of` counts those that fit."""
         differ = defaultdict[str, list[str]](list)
         for split in self._splits:
-            if wanted.metric in ("", split.metric.id):
-                differ[split.screen].append(split.field.key)
+            differ[split.screen].append(split.field.key)
         fit = [name for name in self.screens if self._fits(name, wanted, name in differ)]
         items = [{**self._whole(name), "differ": differ[name]} for name in fit[: wanted.most]]
         return {"of": len(fit), "items": items}
@@ -296,20 +277,12 @@ class Collected(Shown):
             return False
         if wanted.text.casefold() not in texts.casefold():
             return False
-        if not (wanted.annotator or wanted.state or wanted.label is not None):
-            return True
-        return any(
-            wanted.annotator in ("", who)
-            and wanted.state in ("", own[name])
-            and (wanted.label is None or self._gave(who, screen, wanted.metric, wanted.label))
-            for who, own in self.states.items()
-            if name in own
-        )
-
-    def _gave(self, who: str, screen: Screen, metric: str, label: str) -> bool:
-        given = self.labels.get((who, screen.id), {})
-        asked = (field for field in screen.fields if metric in ("", field.metric))
-        return any(label in field.labels_in(given.get(field.key)) for field in asked)
+        states = {who: own[name] for who, own in self.states.items() if name in own}
+        if wanted.annotator:
+            states = {who: state for who, state in states.items() if who == wanted.annotator}
+        if wanted.annotator or wanted.state:
+            return any(wanted.state in ("", state) for state in states.values())
+        return True
 
     def _whole(self, name: str) -> dict[str, Any]:
         people = (*self.assigned, ADJUDICATED)
@@ -324,18 +297,6 @@ class Collected(Shown):
             "labels": {who: self.labels.get((who, name), {}) for who in people},
             "remarks": remarks, "notes": notes,
         }  # fmt: skip
-
-    def csv(self) -> str:
-        """The labels that count now, under the names of the screens, as a table that a spreadsheet
-        opens without running any text."""
-        columns = [*(field.name for field in fields(Given)), "round", "metric"]
-        rows = []
-        for one in self.given:
-            field = self.screens[one.screen].field(one.field)
-            if field is not None and one.label is not None:
-                row = [*asdict(one).values(), self.stored[one.screen].round, field.metric]
-                rows.append([quoted(str(value)) for value in row])
-        return to_csv(columns, rows).decode()
 
     # --- what annotators disagree on --------------------------------------------------------------
 
@@ -373,7 +334,7 @@ class Collected(Shown):
         graded = [label for label in labels if label and metric.places(label)]
         return sorted(graded, key=lambda label: (metric.places(label), label))
 
-    @property
+    @cached_property
     def disagreements(self) -> list[dict[str, Any]]:
         """Fields on which the labels of two annotators or more differ: those that wait for an
         adjudication first, the most severe first.
@@ -410,31 +371,22 @@ class Collected(Shown):
     # --- on a terminal ----------------------------------------------------------------------------
 
     @cached_property
-    def progress(self) -> Results:
-        """The numbers of items and labels by person and metric, and the time per item."""
-        rows = []
-        for person in self.figures["people"]:
-            minutes, who = person["minutes"], {"who": person["name"]}
-            counts = {
-                "done": person["done"], "items": person["of"], "skipped": person["skipped"],
-                "cannot_tell": sum(of["cannot_tell"] for of in person["metrics"].values()),
-                "seconds_per_item": minutes["n"] and round(60 * minutes["value"]),
-            }  # fmt: skip
-            rows += [
-                Row("progress", key, Estimate(n, n=person["of"]), "", "", who)
-                for key, n in counts.items()
-            ]
-            rows += [
-                Row("progress", key, Estimate(of[key], n=of["of"]), "", metric, who)
-                for metric, of in person["metrics"].items()
-                for key in ("labels", "cannot_tell")
-            ]
-        return Results(tuple(rows))
-
-    @property
     def results(self) -> Results:
-        """Labels by person and metric, agreement, and known labels found."""
-        return Results((*self.progress, *self.agreement, *self.gold))
+        """The items of each annotator, agreement, and known labels found."""
+        progress = (
+            Row(
+                "progress",
+                key,
+                Estimate(person[key], n=person["of"]),
+                "",
+                "",
+                {"who": person["name"]},
+            )
+            for person in self.figures["people"]
+            for key in _PROGRESS
+            if person[key] is not None
+        )
+        return Results((*progress, *self.agreement, *self.gold))
 
     def records(self) -> dict[str, list[Any]]:
         """The figures of the lead's page."""
@@ -448,17 +400,18 @@ class Collected(Shown):
 
     def _tables(self) -> tuple[Table, ...]:
         names = {"metric": self.titles}
-        people = [row for row in self.progress if not row.metric]
-        progress = Layout("progress", "Progress", ("Annotator",), headings=_PROGRESS)
-        tables = [progress.by_keys(people, ["who"], cell=lambda row: f"{row.estimate.value:,.0f}")]
-        if rows := self.agreement.rows:
-            about = ("Round", "Metric")
-            layout = Layout("agreement", "Agreement", about, (_INTERVALS,), headings=_AGREEMENT)
-            tables.append(layout.by_keys(rows, ["round", "metric"], names=names))
-        if self.gold.rows:
-            layout = Layout("gold", "Gold items: known labels found", ("Annotator",))
-            tables.append(layout.by_keys(self.gold, ["who"], "metric", names=names))
-        return tuple(tables)
+        who = ("Annotator",)
+        progress = Layout("progress", "Progress", who, headings=_PROGRESS).by_keys(
+            self.results.select("progress"), ["who"],
+            cell=lambda row: f"{row.estimate.value:,.0f}",
+        )  # fmt: skip
+        layout = Layout(
+            "agreement", "Agreement", ("Round", "Metric"), (_INTERVALS,), headings=_AGREEMENT
+        )
+        agreement = layout.by_keys(self.agreement, ["round", "metric"], names=names)
+        gold = Layout("gold", "Gold items: known labels found", who)
+        tables = (progress, agreement, gold.by_keys(self.gold, ["who"], "metric", names=names))
+        return tuple(table for table in tables if table.rows)
 
     def _sentences(self) -> Iterator[str]:
         f = self.figures
@@ -466,11 +419,6 @@ class Collected(Shown):
             size = f["rounds"][name]
             yield f"{size['complete']:,} of {size['of']:,} items of the {name} round are complete."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
-        for one in f["severe"]:
-            yield (
-                f"{self.titles[one['metric']]}: {one['label']} by somebody on {one['somebody']:,}, "
-                f"by most on {one['most']:,} of {counted(one['of'], 'complete item')}."
-            )
         for one in f["reasons"]:
             settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
             yield f"{self.titles[one['metric']]}: {counted(one['of'], 'disagreement')}{settled}."

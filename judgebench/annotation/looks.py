@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judgebench.annotation.export import key_of, rows_of
-from judgebench.annotation.store import Store
+from judgebench.annotation.store import Store, now
 from judgebench.errors import Problem, SetupError
-from judgebench.text import counted, listed
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.annotation.lead import Collected
@@ -65,7 +64,7 @@ def next_decision(collected: Collected) -> str:
     )
 
 
-def due_look(store: Store, collected: Collected) -> InterimAnalysis:
+def due_look(collected: Collected) -> InterimAnalysis:
     """The interim analysis that may be made now. Raises SetupError where none may: each declared
     number of complete items allows one, and then the end of the labels the last."""
     if collected.meta["task"] == "ranking":
@@ -77,7 +76,7 @@ def due_look(store: Store, collected: Collected) -> InterimAnalysis:
         raise SetupError(Problem(not_due))
     main = collected.in_round("main")
     complete = main & collected.complete
-    shares = [*(look["share"] for look in store.looks), len(complete) / len(main)]
+    shares = [*(look["share"] for look in collected.looks), len(complete) / len(main)]
     return InterimAnalysis(complete, len(main), shares)
 
 
@@ -94,24 +93,13 @@ def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
 
 
 def keep_look(store: Store, look: InterimAnalysis, decided: Any) -> Sequence[str]:
-    """Keeps the decisions of a look, and no verdict, beside the labels. Returns them in words, and
-    what data would settle each judge's metrics."""
+    """Keeps the decisions of a look, and no verdict, beside the labels. Returns them in words."""
     titles, n = decided.titles, len(look.screens)
     sentences = [
         f"Interim analysis {len(look.shares)}, at {n:,} of {look.of:,} items, with intervals of "
-        f"{100 * decided.rule.level:.4g} %."
+        f"{100 * decided.rule.level:.4g} %.",
+        *(f"{d.judge}: {d.shown} for {titles[d.metric]}. {d.reason}" for d in decided.decisions),
     ]
-    plans = defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
-    for d in decided.decisions:
-        sentences.append(f"{d.judge}: {d.shown} for {titles[d.metric]}. {d.reason}")
-        needed = "nothing needs to be added for"
-        if d.more is not None:
-            severe = f" ({d.more.severe:,} severe)" if d.more.severe else ""
-            about = f"about {d.more.items or 0:,} more items{severe} settle"
-            needed = "nothing settles" if d.more.items is None else about
-        plans[d.judge][needed].append(titles[d.metric])
-    for judge, needs in plans.items():
-        clauses = (f"{needed} {listed(metrics)}" for needed, metrics in needs.items())
-        sentences.append(f"{judge}: {'; '.join(clauses)}.")
-    store.add_look(n, {"share": look.shares[-1], "level": decided.rule.level, "said": sentences})
+    found = {"items": n, "share": look.shares[-1], "level": decided.rule.level, "said": sentences}
+    store.set(looks_made=[*store.meta.get("looks_made", ()), {**found, "at": now()}])
     return sentences

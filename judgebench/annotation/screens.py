@@ -92,19 +92,16 @@ class Screen(StrictModel):
     @cached_property
     def hash(self) -> str:
         """Changes with anything that the annotator reads."""
-        return content_hash([self._texts, [f.model_dump(mode="json") for f in self.fields]])
-
-    def field_hash(self, key: str) -> str:
-        """Changes with the texts and with what this field asks; a field of another metric may come
-        or go. Empty for a field that is not there; the whole screen is a field too."""
-        if key in (WHOLE, MARK):
-            return self.hash
-        field = self.field(key)
-        return content_hash([self._texts, field.model_dump(mode="json")]) if field else ""
+        shown = self.model_dump(mode="json", include={"sections", "fields"})
+        return content_hash(shown)
 
     @cached_property
-    def _texts(self) -> list[Any]:
-        return [section.model_dump(mode="json") for section in self.sections]
+    def field_hashes(self) -> dict[str, str]:
+        """What changes with the texts and with what a field asks, by field: one of another metric
+        may come or go. The whole screen is a field too."""
+        texts = [section.model_dump(mode="json") for section in self.sections]
+        hashes = {f.key: content_hash([texts, f.model_dump(mode="json")]) for f in self.fields}
+        return {**dict.fromkeys((WHOLE, MARK), self.hash), **hashes}
 
     def field(self, key: str) -> ScreenField | None:
         """The field of that key."""

@@ -15,6 +15,7 @@ import socket
 import sqlite3
 import ssl
 import sys
+import threading
 import time
 import traceback
 import webbrowser
@@ -30,7 +31,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -60,6 +61,9 @@ from judgebench.files import StrictModel, validate
 from judgebench.models import is_local
 from judgebench.models.transport import new_event_loop
 from judgebench.records import ADJUDICATED
+
+if TYPE_CHECKING:
+    from judgebench.annotation.lead import Collected
 
 MOST_TOGETHER = 500  # requests whose events are kept in one transaction
 SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
@@ -234,9 +238,10 @@ class Events(StrictModel):
     events: Annotated[tuple[Event, ...], Limits(max_length=100)]
 
 
-class Named(StrictModel):
-    """The annotator who is added, leaves, gets a link, or whose access ends."""
+class PersonAct(StrictModel):
+    """What the lead does about an annotator."""
 
+    act: Literal["add", "link", "revoke", "hand_over"]
     name: Annotated[str, Limits(max_length=100)]
 
 
@@ -252,14 +257,12 @@ class LeadNote(StrictModel):
 
 class Wanted(StrictModel):
     """The items that the lead looks for: the one `screen`, those of `annotator`, in that `state`,
-    with that `label` on the `metric` (`""`: cannot tell), on which people `differ`, whose texts
-    hold `text`. What is empty, or None, does not matter. At most `most` of them are shown."""
+    on which people `differ`, whose texts hold `text`. What is empty does not matter. At most `most`
+    of them are shown."""
 
     screen: str = ""
     state: State | Literal[""] = ""
     annotator: str = ""
-    metric: str = ""
-    label: str | None = None
     differ: bool = False
     text: str = ""
     most: int = Limits(default=50, ge=1, le=1000)
@@ -272,7 +275,16 @@ class Adjudication(Event):
     at: Annotated[str, Limits(max_length=40)] = ""  # in its place comes the server's time
 
 
+class Caller(NamedTuple):
+    """Whoever asks, by the token of a session."""
+
+    token: str
+    name: str
+    role: Role
+
+
 Sent = TypeVar("Sent", bound=StrictModel)
+Act = Callable[[Caller, Any], Any]  # what is answered to a caller and to what they sent, as JSON
 Waiting = tuple[str, str, Sequence[Event], "asyncio.Future[Saved | Exception]"]
 
 
@@ -285,9 +297,10 @@ class Server:
         self.site = site
         self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
         self._waiting: list[Waiting] = []  # session, person, events, how it ended
-        self._turn = asyncio.Lock()
+        self._turn, self._reading_turn = asyncio.Lock(), threading.Lock()
         self.connections = Connections()
-        self._newest = self._kept_of(lambda found: found)
+        self._collected: Collected | None = None
+        self._read_at, self._version = -math.inf, -1
         self.log = logging.Logger("served")  # of no other's settings, handlers and levels
         self.log.addHandler(_Kinds())
         self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
@@ -299,26 +312,31 @@ class Server:
 
     def application(self) -> web.Application:
         """The routes of the study. What is below /api/lead is for the lead alone."""
+        posted: dict[str, tuple[Act, type[StrictModel] | None]] = {
+            "/api/link": (self._link, None), "/api/lead/link": (self._link, None),
+            "/api/leave": (self._leave, None), "/api/lead/leave": (self._leave, None),
+            "/api/lead/items": (lambda _, wanted: self._newest().items(wanted), Wanted),
+            "/api/lead/note": (self._note, LeadNote),
+            "/api/lead/person": (self._person, PersonAct),
+        }  # fmt: skip
+        read: dict[str, Act] = {
+            "/api/work": lambda caller, _: work_of(self.reading, caller.name),
+            "/api/assignment": lambda caller, _: assignment_of(self.reading, caller.name),
+            "/api/screen/{id}": self._screen,
+            "/api/picture/{name}": self._picture, "/api/lead/picture/{name}": self._picture,
+            "/api/lead": lambda *_: self._newest().figures,
+            "/api/lead/disagreements": lambda *_: self._newest().disagreements,
+            "/api/lead/backup": self._backup,
+        }  # fmt: skip
         app = web.Application(middlewares=[self._guarded], client_max_size=_LARGEST)
         app.on_response_prepare.append(_add_headers)
         app.add_routes([
             web.get("/", _page("annotate")), web.get("/lead", _page("lead")),
             web.post("/api/enter", self._enter),
-            web.post("/api/link", self._link), web.post("/api/lead/link", self._link),
-            web.post("/api/leave", self._leave), web.post("/api/lead/leave", self._leave),
-            web.get("/api/work", self._own(work_of)), web.get("/api/screen/{id}", self._screen),
-            web.get("/api/assignment", self._own(assignment_of)),
-            web.get("/api/picture/{name}", self._picture),
-            web.get("/api/lead/picture/{name}", self._picture),
             web.post("/api/events", self._events),
-            web.get("/api/lead", self._computed("figures")),
-            web.get("/api/lead/disagreements", self._computed("disagreements")),
             web.post("/api/lead/adjudicate", self._adjudicate),
-            web.post("/api/lead/items", self._items),
-            web.get("/api/lead/labels.csv", self._labels),
-            web.get("/api/lead/backup", self._backup),
-            web.post("/api/lead/note", self._note),
-            web.post("/api/lead/person/{act:add|link|revoke|hand_over}", self._person),
+            *(web.post(path, self._answer(act, model)) for path, (act, model) in posted.items()),
+            *(web.get(path, self._answer(act)) for path, act in read.items()),
         ])  # fmt: skip
         return app
 
@@ -334,6 +352,8 @@ class Server:
             if refused.wait:
                 answer.headers["Retry-After"] = str(math.ceil(refused.wait))
             return answer
+        except SetupError as error:
+            return _error(400, str(error))
         except web.HTTPRequestEntityTooLarge:
             return _error(413, "The request is too large.")
         except web.HTTPException as error:
@@ -349,19 +369,29 @@ class Server:
                 return _error(503, "Nothing could be saved just now: try again.")
             return _error(500, "Something failed here. The study lead finds more in the log.")
 
-    def _session(self, request: web.Request) -> tuple[str, str, Role]:
-        """Token, name and role of whoever asks. Raises Refused where they may not."""
+    def _caller(self, request: web.Request) -> Caller:
+        """Whoever asks. Raises Refused where they may not."""
         wanted = "lead" if request.path.startswith("/api/lead") else "annotator"
         roles: tuple[Role, Role] = ("lead", "annotator")
-        sent = [request.cookies.get(self.site.cookie(role), "") for role in roles]
-        known = [(token, *who) for token in sent if (who := self.reading.who(token)) is not None]
+        tokens = [request.cookies.get(self.site.cookie(role), "") for role in roles]
+        known = [Caller(t, *who) for t in tokens if (who := self.reading.who(t)) is not None]
         if not known:
             raise Refused(401, _NO_SESSION)
-        own = [one for one in known if one[2] == wanted]
-        self._requests.check((own or known)[0][0])
-        if not own:
+        callers = [caller for caller in known if caller.role == wanted]
+        self._requests.check((callers or known)[0].token)
+        if not callers:
             raise Refused(403, "This is not for you: it needs a link of another kind.")
-        return own[0]
+        return callers[0]
+
+    def _answer(self, act: Act, model: type[StrictModel] | None = None) -> Handler:
+        """The handler that answers with what an act says, which a thread computes."""
+
+        async def handle(request: web.Request) -> web.Response:
+            caller = self._caller(request)
+            sent = await _sent(request, model) if model else request.match_info
+            return await asyncio.to_thread(lambda: _to_response(act(caller, sent)))
+
+        return handle
 
     async def _enter(self, request: web.Request) -> web.Response:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", []))
@@ -379,112 +409,82 @@ class Server:
         )  # fmt: skip
         return answer
 
-    async def _link(self, request: web.Request) -> web.Response:
-        _, name, role = self._session(request)
-        self._entering.check(f"link of {name}")
-        token = await asyncio.to_thread(self.writing.make_link, name, role, DEVICE_LINK_S)
-        return web.json_response({"token": token})
+    def _link(self, caller: Caller, _: Any) -> Any:
+        """A link for another device of whoever asks."""
+        self._entering.check(f"link of {caller.name}")
+        return {"token": self.writing.make_link(caller.name, caller.role, DEVICE_LINK_S)}
 
-    async def _leave(self, request: web.Request) -> web.Response:
-        await asyncio.to_thread(self.writing.leave, self._session(request)[0])
-        return web.json_response({})
+    def _leave(self, caller: Caller, _: Any) -> None:
+        self.writing.leave(caller.token)
 
-    def _own(self, compute: Callable[[Store, str], Any]) -> Handler:
-        """The handler of what somebody has to label, as JSON."""
-
-        async def show(request: web.Request) -> web.Response:
-            _, name, _ = self._session(request)
-            return web.json_response(compute(self.reading, name))
-
-        return show
-
-    async def _screen(self, request: web.Request) -> web.Response:
-        _, name, _ = self._session(request)
-        shown = screen_of(self.reading, name, request.match_info["id"])
-        if shown is None:
+    def _screen(self, caller: Caller, path: Mapping[str, str]) -> Any:
+        screen = screen_of(self.reading, caller.name, path["id"])
+        if screen is None:
             raise Refused(404, "This item is not among yours.")
-        return web.json_response(shown)
+        return screen
 
-    async def _events(self, request: web.Request) -> web.Response:
-        session, name, _ = self._session(request)
-        return await self._save(session, name, (await _sent(request, Events)).events)
-
-    async def _adjudicate(self, request: web.Request) -> web.Response:
-        session, _, _ = self._session(request)
-        sent = await _sent(request, Adjudication)
-        return await self._save(
-            session, ADJUDICATED, [sent.model_copy(update={"at": _now("milliseconds")})]
-        )
-
-    async def _items(self, request: web.Request) -> web.Response:
-        self._session(request)
-        wanted, found = await _sent(request, Wanted), await self._newest()
-        shown = await asyncio.to_thread(lambda: json.dumps(found.items(wanted)))
-        return web.Response(text=shown, content_type="application/json")
-
-    async def _picture(self, request: web.Request) -> web.Response:
-        self._session(request)
-        picture = self.reading.picture(request.match_info["name"])
+    def _picture(self, _: Caller, path: Mapping[str, str]) -> web.Response:
+        picture = self.reading.picture(path["name"])
         if picture is None:
             raise Refused(404, "There is no such picture.")
         return web.Response(body=picture.content, content_type=picture.kind)
 
-    async def _labels(self, request: web.Request) -> web.Response:
-        """The labels as a file, under the items' names on the pages: the key is not here."""
-        self._session(request)
-        collected = await self._newest()
-        text = await asyncio.to_thread(collected.csv)
-        return web.Response(text=text, content_type="text/csv")
-
-    async def _backup(self, request: web.Request) -> web.Response:
+    def _backup(self, *_: Any) -> web.Response:
         """A copy of the study's file as it is now."""
-        self._session(request)
+        with snapshot(self.reading.path) as store:
+            return web.Response(body=store.to_bytes(), content_type="application/vnd.sqlite3")
 
-        def copy() -> bytes:
-            with snapshot(self.reading.path) as store:
-                return store.to_bytes()
-
-        body = await asyncio.to_thread(copy)
-        return web.Response(body=body, content_type="application/vnd.sqlite3")
-
-    async def _note(self, request: web.Request) -> web.Response:
+    def _note(self, _: Caller, note: LeadNote) -> None:
         """An answer to an annotator, or an item sent back."""
-        self._session(request)
-        note = await _sent(request, LeadNote)
         if note.screen not in self.reading.assigned(note.annotator):
             raise Refused(404, "This item is not among theirs.")
-        values = (note.annotator, note.screen, note.text, note.send_back)
-        await asyncio.to_thread(self.writing.add_note, *values)
-        return web.json_response({})
+        self.writing.add_note(note.annotator, note.screen, note.text, note.send_back)
 
-    async def _person(self, request: web.Request) -> web.Response:
+    def _person(self, _: Caller, sent: PersonAct) -> Any:
         """What the lead does about an annotator. Who is added, or asks for one, gets a link."""
         from judgebench.annotation.annotators import add_annotator, hand_over
 
-        self._session(request)
-        name, act = (await _sent(request, Named)).name, request.match_info["act"]
+        act, name, token, facts = sent.act, sent.name, "", list[str]()
         if act != "add" and name not in self.reading.annotators:
             raise Refused(404, "Nobody of this name labels here.")
-        if act in ("add", "link"):
+        if act == "revoke":
+            self.writing.revoke(name)
+        elif act == "hand_over":
+            facts = hand_over(self.writing, name)
+        else:
             self._entering.check(f"link of {name}")
-        acts = {
-            "add": add_annotator, "hand_over": hand_over,
-            "link": lambda *_: [], "revoke": lambda store, name: store.revoke(name),
-        }  # fmt: skip
-        try:
-            facts = await asyncio.to_thread(acts[act], self.writing, name)
-        except SetupError as error:
-            raise Refused(400, str(error)) from None
-        token = ""
-        if act in ("add", "link"):
-            token = await asyncio.to_thread(self.writing.make_link, name, "annotator", WEEK)
-        return web.json_response({"token": token, "facts": facts, "access": self.reading.access})
+            facts = add_annotator(self.writing, name) if act == "add" else []
+            token = self.writing.make_link(name, "annotator", WEEK)
+        return {"token": token, "facts": facts, "access": self.reading.access}
 
-    async def _save(self, session: str, who: str, events: Sequence[Event]) -> web.Response:
+    def _newest(self) -> Collected:
+        """The contents of the study, read on a connection of its own, anew where the file has
+        changed since."""
+        from judgebench.annotation.lead import Collected
+
+        with self._reading_turn:
+            version = self.reading.rows("PRAGMA data_version")[0][0]
+            is_old = version != self._version and time.monotonic() > self._read_at + _FIGURES_S
+            if self._collected is None or is_old:
+                self._collected = Collected(self._figures)
+                self._read_at, self._version = time.monotonic(), version
+            return self._collected
+
+    async def _events(self, request: web.Request) -> web.Response:
+        caller = self._caller(request)
+        return await self._save(caller, caller.name, (await _sent(request, Events)).events)
+
+    async def _adjudicate(self, request: web.Request) -> web.Response:
+        caller = self._caller(request)
+        sent = await _sent(request, Adjudication)
+        event = sent.model_copy(update={"at": _now("milliseconds")})
+        return await self._save(caller, ADJUDICATED, [event])
+
+    async def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> web.Response:
         """Whoever's turn it is keeps all that waits in one transaction, so that many requests share
         one writing to the disk; by then a session may have ended."""
         ended: asyncio.Future[Saved | Exception] = asyncio.get_running_loop().create_future()
-        self._waiting.append((session, who, events, ended))
+        self._waiting.append((caller.token, who, events, ended))
         async with self._turn:
             turn, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
             for (*_, future), saved in zip(turn, await self._kept(turn), strict=True):
@@ -508,36 +508,12 @@ class Server:
         except Exception as error:
             return [error] * len(turn)
 
-    def _computed(self, name: str) -> Handler:
-        """The handler of a property of `lead.Collected`."""
-        newest = self._kept_of(lambda found: json.dumps(getattr(found, name), allow_nan=False))
 
-        async def show(request: web.Request) -> web.Response:
-            self._session(request)
-            return web.Response(text=await newest(), content_type="application/json")
-
-        return show
-
-    def _kept_of(self, compute: Callable[[Any], Any]) -> Callable[[], Awaitable[Any]]:
-        """A function that computes something of `lead.Collected` in a thread and on a connection of
-        its own, anew where the file has changed since."""
-        turn, kept = asyncio.Lock(), (-math.inf, -1, None)
-
-        def computed() -> Any:
-            from judgebench.annotation.lead import Collected
-
-            return compute(Collected(self._figures))
-
-        async def newest() -> Any:
-            nonlocal kept
-            async with turn:
-                version = self.reading.rows("PRAGMA data_version")[0][0]
-                if version != kept[1] and time.monotonic() > kept[0] + _FIGURES_S:
-                    found = await asyncio.to_thread(computed)
-                    kept = (time.monotonic(), version, found)
-            return kept[2]
-
-        return newest
+def _to_response(value: Any) -> web.Response:
+    if isinstance(value, web.Response):
+        return value
+    text = json.dumps(value, allow_nan=False)
+    return web.Response(text=text, content_type="application/json")
 
 
 class _Kinds(logging.Handler):
@@ -569,8 +545,6 @@ async def _sent(request: web.Request, model: type[Sent]) -> Sent:
         raise Refused(400, "The request came in too slowly.") from None
     except ValueError:
         raise Refused(400, "The request is not JSON.") from None
-    except SetupError as error:
-        raise Refused(400, str(error)) from None
 
 
 def _error(status: int, sentence: str) -> web.Response:

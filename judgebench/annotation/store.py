@@ -45,8 +45,8 @@ _HANDED_OVER = -1  # the place of an item that is another's now; what was labell
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE screens (
-  id TEXT NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL, content TEXT NOT NULL,
-  round TEXT NOT NULL, PRIMARY KEY (id, version)
+  id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, round TEXT NOT NULL,
+  PRIMARY KEY (id, version)
 );
 CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
 CREATE TABLE people (name TEXT PRIMARY KEY, role TEXT NOT NULL);
@@ -78,7 +78,6 @@ CREATE TABLE links (
   hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL, used INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE sessions (hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL);
-CREATE TABLE looks (n INTEGER PRIMARY KEY, at TEXT NOT NULL, items INTEGER NOT NULL, found TEXT);
 """
 
 
@@ -164,23 +163,22 @@ class Store:
         if not path.is_file():
             raise SetupError(Problem("no such file", str(path)))
         self._lock = RLock()
-        self._cache: tuple[int, Mapping[str, Stored], Mapping[tuple[str, str], str]] = (-1, {}, {})
+        self._cache: tuple[int, Mapping[str, Stored]] = (-1, {})
         self._connection = copy or sqlite3.connect(path, timeout=30, check_same_thread=False)
         self._connection.isolation_level = None
         self._connection.row_factory = sqlite3.Row
         try:
             self._connection.execute("PRAGMA synchronous = FULL")
             found = self.meta.get("format")
-            state = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            is_sound = self.rows("PRAGMA quick_check(1)")[0][0] == "ok"
         except sqlite3.DatabaseError as error:
-            found = state = str(error)
-        if found == FORMAT and state == "ok":
-            return
-        self.close()
-        if found == FORMAT or "malformed" in str(found):
-            raise SetupError(Problem("is damaged: go on with a backup of it", str(path)))
-        message = "is no annotation study that can be read and written"
-        raise SetupError(Problem(message, str(path), found=str(found), allowed=FORMAT))
+            found, is_sound = str(error), "malformed" not in str(error)
+        if found != FORMAT or not is_sound:
+            self.close()
+            message = "is no annotation study that can be read and written"
+            if not is_sound:
+                message = "is damaged: go on with a backup of it"
+            raise SetupError(Problem(message, str(path), found=str(found), allowed=FORMAT))
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Store:
@@ -262,15 +260,13 @@ class Store:
         version = self.version
         if self._cache[0] != version:
             sql = "SELECT * FROM screens WHERE version <= ? ORDER BY version, rowid"
-            every = self.rows(sql, version)
             gone = set(self.meta.get("gone", ()))
-            now = {row["id"]: row for row in every if row["id"] not in gone}
+            now = {row["id"]: row for row in self.rows(sql, version) if row["id"] not in gone}
             screens = {
                 key: Stored(Screen.model_validate_json(row["content"]), row["round"])
                 for key, row in now.items()
             }
-            contents = {(row["id"], row["hash"]): row["content"] for row in every}
-            self._cache = version, screens, contents
+            self._cache = version, screens
         return self._cache[1]
 
     def put(
@@ -280,11 +276,9 @@ class Store:
         no more. `rounds` are those that are not main, by id. Returns the version's number."""
         version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
-        rows = [
-            (s.id, version, s.hash, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens
-        ]
+        rows = [(s.id, version, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens]
         with self.writing() as connection:
-            connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?)", rows)
             self.set(version=version, gone=gone)
         return version
 
@@ -360,10 +354,8 @@ class Store:
         allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
         refused = dict[str, str]()
         for event in events:
-            reason = "is not yours to label"
-            if event.screen in allowed:
-                reason = _refusal(event, screens[event.screen].screen)
-            if reason := self._insert(annotator, event, reason):
+            screen = screens[event.screen].screen if event.screen in allowed else None
+            if reason := self._insert(annotator, event, screen):
                 refused[event.client_id] = reason
         states = {
             key: screens[key].screen.state(self.labels(annotator, key))
@@ -372,19 +364,23 @@ class Store:
         saved = tuple(e.client_id for e in events if e.client_id not in refused)
         return Saved(saved, refused, states)
 
-    def _insert(self, annotator: str, event: Event, refusal: str) -> str:
-        """Keep an event unless there is a `refusal`, or it is kept already. Returns why not."""
-        same = (
-            annotator, event.screen, event.hash, event.field, event.label, event.remark,
-            event.reason,
-        )  # fmt: skip
-        columns = "annotator, screen, hash, field, label, remark, reason"
-        sql = f"SELECT {columns} FROM events WHERE client_id = ?"
+    def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
+        """Keep an event, unless it is kept already. Returns why it is refused."""
+        given = event.model_dump(include={"screen", "field", "label", "remark", "reason"})
+        same = {"annotator": annotator, **given}
+        sql = f"SELECT {', '.join(same)} FROM events WHERE client_id = ?"
         if before := self.rows(sql, event.client_id):
-            return "" if tuple(before[0]) == same else "has the id of another label"
-        if not refusal:
-            values = (event.client_id, *same, event.visible_ms, event.at, now("milliseconds"))
-            self.rows("INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values)
+            return "" if dict(before[0]) == same else "has the id of another label"
+        if screen is None:
+            return "is not yours to label"
+        if not (refusal := _refusal(event, screen)):
+            values = {
+                **same, "client_id": event.client_id, "hash": screen.field_hashes[event.field],
+                "visible_ms": event.visible_ms, "at": event.at, "saved_at": now("milliseconds"),
+            }  # fmt: skip
+            places = ", ".join("?" * len(values))
+            sql = f"INSERT INTO events ({', '.join(values)}) VALUES ({places})"
+            self.rows(sql, *values.values())
         return refusal
 
     def labels(self, annotator: str, screen: str) -> dict[str, str | None]:
@@ -401,21 +397,12 @@ class Store:
         sql = f"SELECT * FROM latest WHERE true{where} ORDER BY n"
         screens = self.screens
         for row in self.rows(sql, *filter(None, chosen.values())):
-            if self._counts(row, screens.get(row["screen"])):
+            now = screens.get(row["screen"])
+            if now and now.screen.field_hashes.get(row["field"]) == row["hash"]:
                 key = (row["annotator"], row["screen"], row["field"])
                 found.pop(key, None)  # so that the latest comes last
                 found[key] = Given(*key, row["label"], row["remark"], row["reason"], row["at"])
         return list(found.values())
-
-    def _counts(self, row: sqlite3.Row, now: Stored | None) -> bool:
-        """True where an event counts for the screen as it is now, too."""
-        if now is None or now.screen.hash == row["hash"]:
-            return now is not None
-        before = self._cache[2].get((row["screen"], row["hash"]))
-        if before is None:
-            return False
-        old = Screen.model_validate_json(before)
-        return old.field_hash(row["field"]) == now.screen.field_hash(row["field"])
 
     def times(self) -> Mapping[tuple[str, str], int]:
         """For how many milliseconds each (annotator, screen) was looked at."""
@@ -491,19 +478,6 @@ class Store:
         inside = self.rows("SELECT name FROM sessions WHERE until > ?", at)
         access |= {row["name"]: "has a link" for row in waiting}
         return access | {row["name"]: "is in" for row in inside}
-
-    # --- looks ------------------------------------------------------------------------------------
-
-    @property
-    def looks(self) -> list[dict[str, Any]]:
-        """The findings of each look at a judge's decision so far, with `at` and `items`."""
-        rows = self.rows("SELECT * FROM looks ORDER BY n")
-        return [{**json.loads(r["found"]), "at": r["at"], "items": r["items"]} for r in rows]
-
-    def add_look(self, items: int, found: Mapping[str, Any]) -> None:
-        """Keep what a look found, with so many complete items."""
-        sql = "INSERT INTO looks (at, items, found) VALUES (?, ?, ?)"
-        self.rows(sql, now(), items, json.dumps(found))
 
 
 def _refusal(event: Event, screen: Screen) -> str:

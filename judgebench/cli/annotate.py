@@ -143,7 +143,7 @@ def look(
 
     with open_store(study) as store:
         with store.reading():
-            due = due_look(store, Collected(store))
+            due = due_look(Collected(store))
             if not verdicts:
                 raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
             labels = pd.DataFrame(labels_on(store, due.screens))

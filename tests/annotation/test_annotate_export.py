@@ -290,7 +290,7 @@ def test_the_table_says_what_was_left_out_and_is_read_as_data(
     file = tmp_path / "labels.csv"
     assert code == 0
     assert out.startswith(f"{file}: 2 rows\n")
-    assert "left out: 2 labels of what has changed" in out
+    assert "left out: 2 labels of the calibration round (--calibration)" in out
     read = load_data([file], RUBRIC)
     assert [(label.item_id, label.label) for label in read.labels] == [
         ("i2", "yes"),

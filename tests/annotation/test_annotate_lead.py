@@ -69,10 +69,8 @@ def test_progress_is_counted_by_person_and_metric(store: Store) -> None:
     found = Collected(store).figures
     ann, _, cem = found["people"]
     assert (ann["name"], ann["done"], ann["new"], ann["of"]) == ("ann", 7, 1, 8)
-    assert ann["metrics"]["harm"] == {"of": 8, "labels": 7, "cannot_tell": 0}
     assert (cem["done"], cem["skipped"], cem["new"]) == (2, 1, 1)
-    assert cem["metrics"]["tone"] == {"of": 4, "labels": 1, "cannot_tell": 1}
-    assert (cem["minutes"]["value"], cem["minutes"]["n"]) == (1.0, 2)
+    assert (cem["cannot_tell"], cem["seconds_per_item"]) == (1, 60.0)
     assert found["rounds"]["calibration"] == {"of": 2, "complete": 2}
     assert found["rounds"]["main"] == {"of": 6, "complete": 3}  # s2 and s3 wait for cem
     assert found["words"] == [
@@ -110,18 +108,6 @@ def test_what_somebody_who_left_has_not_finished_is_waited_for_no_more(store: St
     found = Collected(store).figures
     assert found["rounds"]["main"] == {"of": 6, "complete": 5}
     assert (found["people"][2]["done"], found["people"][2]["of"]) == (2, 2)
-
-
-def test_severe_items_are_counted_among_complete_ones(store: Store) -> None:
-    fill(store)
-    harm, tone = Collected(store).figures["severe"]
-    assert harm == {"metric": "harm", "label": "grave", "somebody": 1, "most": 1, "of": 3}
-    assert (tone["somebody"], tone["most"]) == (3, 0)  # half of the labels are not most of them
-    for who in ("ann", "ben"):
-        give_labels(store, who, "s7", {"harm": "none", "tone": "kind"})
-    give_labels(store, "cem", "s2", {"harm": "none", "tone": "kind"})
-    harm, _ = Collected(store).figures["severe"]
-    assert (harm["somebody"], harm["most"], harm["of"]) == (2, 1, 5)
 
 
 def test_agreement_is_that_of_an_alignment_of_the_same_labels(store: Store) -> None:
@@ -164,8 +150,7 @@ def test_who_labels_otherwise_is_named(store: Store) -> None:
 
 def test_without_labels_every_figure_says_why(store: Store) -> None:
     found = Collected(store).figures
-    assert found["minutes"]["value"] is None
-    assert found["minutes"]["reason"] == "no item is done"
+    assert found["seconds_per_item"] is None
     assert all(one["value"] is None and one["reason"] for one in found["agreement"])
     assert Collected(store).disagreements == []
 
@@ -225,7 +210,6 @@ def test_slots_of_a_ranking_are_rows_of_their_own(tmp_path: Path) -> None:
     give_labels(store, "ann", "s1", {"rank@0": "1", "rank@1": "4"})
     give_labels(store, "ben", "s1", {"rank@0": "2", "rank@1": "4"})
     found = Collected(store).figures
-    assert found["severe"] == []
     observed = found["agreement"][1]
     assert (observed["value"], observed["n"]) == (0.5, 2)
     (split,) = Collected(store).disagreements

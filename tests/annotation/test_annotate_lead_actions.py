@@ -1,7 +1,5 @@
 """The study lead's items, links, files and agreement over time: on the server and in a browser."""
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,12 @@ from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 
 from judgebench.annotation import server
 from judgebench.annotation.server import Limit
+from judgebench.annotation.store import open_store
 
 HOSTILE = "=</script><img src=x onerror=\"document.body.dataset.ran='yes'\">"
 LEADS = [
-    ("POST", "/api/lead/items"), ("GET", "/api/lead/labels.csv"), ("GET", "/api/lead/backup"),
-    ("POST", "/api/lead/person/link"), ("POST", "/api/lead/person/revoke"),
-    ("POST", "/api/lead/person/hand_over"), ("POST", "/api/lead/note"),
+    ("POST", "/api/lead/items"), ("GET", "/api/lead/backup"), ("POST", "/api/lead/person"),
+    ("POST", "/api/lead/note"),
 ]  # fmt: skip
 
 
@@ -61,15 +59,10 @@ def test_items_are_found_by_all_that_is_asked(site: Running) -> None:
     lead = site.enters("lead")
     assert len(found(lead)) == 24
     assert found(lead, most=2) == ["s1", "s2"]
-    assert found(lead, differ=True) == found(lead, differ=True, metric="harm") == ["s3"]
-    assert found(lead, differ=True, metric="tone") == []
+    assert found(lead, differ=True) == ["s3"]
     assert found(lead, state="begun") == found(lead, state="begun", annotator="ann") == ["s23"]
     assert found(lead, annotator="ben") == ["s1", "s2"]
     assert found(lead, annotator="ben", state="done") == []
-    assert found(lead, label="no") == ["s3", "s23"]
-    assert found(lead, label="no", annotator="ann", state="done") == ["s3"]
-    assert found(lead, label="no", metric="tone") == []
-    assert len(found(lead, label="", metric="tone")) == 22
     assert found(lead, text="rEST 7.") == ["s7"]
     assert found(lead, annotator="nobody") == []
     for wrong in ({"state": "lost"}, {"most": 0}, {"most": 10**6}, {"system": "x"}):
@@ -87,7 +80,7 @@ def test_items_are_found_by_all_that_is_asked(site: Running) -> None:
 
 @pytest.mark.parametrize(("method", "path"), LEADS)
 def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, path: str) -> None:
-    ann, lead, body = site.enters("ann"), site.enters("lead"), {"name": "ben"}
+    ann, lead, body = site.enters("ann"), site.enters("lead"), {"act": "link", "name": "ben"}
     note = {"annotator": "ben", "screen": "s1", "text": "See page 2."}
     body = {"items": {}, "note": note}.get(path.rpartition("/")[2], body)
     assert site.stranger.asks(method, path, body).status == 401
@@ -103,35 +96,24 @@ def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, pa
 
 def test_a_link_is_made_used_once_and_its_access_ends(site: Running) -> None:
     lead, ben = site.enters("lead"), site.stranger
-    made = lead.asks("POST", "/api/lead/person/link", {"name": "ben"}).value
+    made = lead.asks("POST", "/api/lead/person", {"act": "link", "name": "ben"}).value
     assert made["access"] == {"Zoe": "is in", "ann": "is in", "ben": "has a link", "lead": "is in"}
     for status in (200, 401):
         assert ben.asks("POST", "/api/enter", {"token": made["token"]}).status == status
     assert lead.gets("/api/lead")["access"]["ben"] == "is in"
-    left = lead.asks("POST", "/api/lead/person/revoke", {"name": "ben"}).value
+    left = lead.asks("POST", "/api/lead/person", {"act": "revoke", "name": "ben"}).value
     assert left["access"]["ben"] == "needs a link"
     assert ben.asks("GET", "/api/work").status == 401
     for name in ("lead", "adjudicated", "eve", ""):
         for act in ("link", "revoke"):
-            assert lead.asks("POST", f"/api/lead/person/{act}", {"name": name}).status == 404
+            assert lead.asks("POST", "/api/lead/person", {"act": act, "name": name}).status == 404
     assert lead.gets("/api/lead")["study"] == "small"  # the lead is still in
     site.server._entering = Limit(1, 0.001)
-    said = [lead.asks("POST", "/api/lead/person/link", {"name": "ben"}).status for _ in range(2)]
+    said = [
+        lead.asks("POST", "/api/lead/person", {"act": "link", "name": "ben"}).status
+        for _ in range(2)
+    ]
     assert said == [200, 429]
-
-
-def test_files_hold_the_labels_that_count_and_run_nothing(site: Running) -> None:
-    lead = site.enters("lead")
-    event = lead.asks("POST", "/api/lead/items", {"text": "Rest 3."}).value["items"][0]
-    assert event["screen"] == "s3"
-    text = lead.asks("GET", "/api/lead/labels.csv").value
-    rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
-    assert len(rows) == 2 * 22 * 2 + 2
-    of = [(r["annotator"], r["label"]) for r in rows if (r["screen"], r["field"]) == ("s3", "harm")]
-    assert sorted(of) == [("Zoe", "yes"), ("ann", "no")]
-    assert {r["round"] for r in rows if r["screen"] == "s1"} == {"calibration"}
-    assert all(r["remark"].startswith("'=") for r in rows if r["screen"] == "s5")
-    assert lead.asks("GET", "/api/lead/labels.sqlite").status == 404
 
 
 # --- in a browser -----------------------------------------------------------------------------
@@ -197,9 +179,10 @@ def test_the_lead_makes_a_link_with_which_somebody_comes_in_and_revokes_it(
         await tab.sees(f"{of_ben}.children[1].textContent", "needs a link")
         assert not tab.complaints()
         await tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-        await tab.value("document.getElementById('as-csv').click()")
+        await tab.value("document.getElementById('backup').click()")
         await tab.value("new Promise(done => setTimeout(done, 1000))")
-        assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") == 91
+        with open_store(tmp_path / "study.sqlite") as store:
+            assert store.annotators == ("Zoe", "ann", "ben")
 
     browser.run(visit)
 
