@@ -83,6 +83,8 @@ _DECLARED: Sequence[Feature] = (
             FileKind("recipe", ("edit",)),
             FileKind("word list", ("facts",)),
             FileKind("synonyms", ("pairs",)),
+            FileKind("sentence rules", ("swaps",)),
+            FileKind("quantities", ("changes",)),
             FileKind("set", ("parent", "text"), suffix=".jsonl"),
         ),
     ),

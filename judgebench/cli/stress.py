@@ -62,7 +62,6 @@ def make(
     recipe: str = argument("RECIPE", "A recipe: a file or a name; see `judgebench list attacks`."),
     data: list[Path] = option(..., "FILE", "Sound answers. Repeatable."),
     by: str = option("", "BACKEND", "The model that writes: a backend, or a judge's YAML file."),
-    second: str = option("", "BACKEND", "A second model that must agree."),
     to: Path | None = option(
         None, "SET", "Where to write. Default: RECIPE.jsonl in the current folder."
     ),
@@ -86,10 +85,8 @@ def make(
     whole = load_rubric(rubric)
     answers = load_data(data, whole, folder=data_folder).answers
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    writer, checker = (
-        the_writer(file, target, local_only) if file else None for file in (by, second)
-    )
-    order = SetOrder(writer, checker, seed, sample)
+    writer = the_writer(by, target, local_only) if by else None
+    order = SetOrder(writer, seed, sample)
     message = f"Stopped. Answers so far are kept in {target}."
     with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(message):
         found = make_set(recipe, answers, whole, target, order, display)
@@ -98,11 +95,10 @@ def make(
 
 @attacks.command()
 def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
-    """Write the sheet in which people accept or reject altered answers: CSV and a local page.
+    """Write the page on which people accept or reject altered answers; it saves SET.decisions.csv.
 
-    Decisions that stand in an earlier sheet beside the set are kept; a shipped set is copied here
-    first. `reviewed: true` under `stress` in a bench.yaml, or `judgebench stress --reviewed`,
-    counts accepted violations only.
+    A shipped set is copied here first. `reviewed: true` under `stress` in a bench.yaml, or
+    `judgebench stress --reviewed`, counts violations accepted in the table beside the set only.
 
     Example: judgebench stress attacks review consensus-violation.jsonl
     """
@@ -110,31 +106,26 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     from judgebench.rubric import load_rubric
     from judgebench.stress_tests.item_sets import read_set, write_review
 
-    found = find_file("adversarial", str(path), ".jsonl")
-    items = read_set(found, load_rubric(rubric))
-    if found != path:
-        path = Path(found.name)
+    source = find_file("adversarial", str(path), ".jsonl")
+    read_set(source, load_rubric(rubric))
+    if source != path:
+        path = Path(source.name)
         if not path.exists():
-            write_atomically(path, found.read_bytes())
+            write_atomically(path, source.read_bytes())
             typer.echo(path)
-    echo_each(write_review(items, path).values())
+    typer.echo(write_review(path))
 
 
 def _tell(found: GenerationCounts, to: Path) -> None:
-    from judgebench.stress_tests.item_sets import CHECKS, rejected_path
-
     share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
     counts = {
         "made before, kept as they are": found.made_before,
         "answers with nothing to change": found.nothing_to_change,
         f"without a reply ({found.why_no_reply}): the same command asks again": found.no_reply,
-        "rejected by a second model": found.second_against,
     }
     typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
     echo_each(f"  {area}: {n}" for area, n in sorted(found.areas.items()))
     if found.rejected:
-        typer.echo(f"{found.rejected} rejected, kept apart: {rejected_path(to)}")
-        echo_each(
-            f"  {n} failed {name!r} ({CHECKS[name]})" for name, n in found.failed.most_common()
-        )
+        typer.echo(f"{found.rejected} rejected: they stay in {to} and do not count")
+        echo_each(f"  {n} failed {name!r}" for name, n in found.failed.most_common())
     echo_each(f"{n} {what}" for what, n in counts.items() if n)

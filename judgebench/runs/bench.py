@@ -171,17 +171,16 @@ class Extension:
     """The answers, judges and settings that the feature of that name adds to one run.
 
     `answers` are the study's, those of the data among them; `beside` are judged too and have no
-    part in the study. `lines` describe the latter, each with its `item_id`, and `rejected` what was
-    not judged; both are kept in the run folder. `about` stands in the manifest under the feature's
-    name, `settings` under its key of bench.yaml. `controls` are added to the usual baselines,
-    `learnt` makes more judges that learn. `told` are sentences that are said when the run begins.
+    part in the study. `lines` describe the latter, each with its `item_id`, and are kept in the run
+    folder. `about` stands in the manifest under the feature's name, `settings` under its key of
+    bench.yaml. `controls` are added to the usual baselines, `learnt` makes more judges that learn.
+    `told` are sentences that are said when the run begins.
     """
 
     feature: str
     answers: tuple[Answer, ...]
     beside: tuple[Answer, ...] = ()
     lines: Sequence[Mapping[str, Any]] = ()
-    rejected: Sequence[Mapping[str, Any]] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, BaseModel] = field(default_factory=dict)
     variants: Callable[[Sequence[LLMJudge]], Iterable[Variant]] = no_variants

@@ -9,7 +9,6 @@
     batches-NAME.json     batches that were submitted and not yet collected (`models.batch`)
     attacks.jsonl         answers judged beside the study, such as altered ones; answers.jsonl
                           holds them too
-    attacks-rejected.jsonl   those that failed a check of validity, with the reasons
     knowledge/            vectors of the texts that judges look things up in
 
 A line that a killed process left torn is dropped when the file is next opened, and told. Lines that
@@ -47,7 +46,7 @@ from judgebench.rubric import Rubric
 from judgebench.runs.verdict_log import FiledVerdicts, read_verdicts, verdict_line, verdict_path
 from judgebench.studies.answers import IndexedAnswers
 
-BESIDE, REJECTED = "attacks.jsonl", "attacks-rejected.jsonl"
+BESIDE = "attacks.jsonl"
 _DATA = ("rubric.json", "answers.jsonl", "labels.jsonl", BESIDE)
 _AGAIN = "run `judgebench run BENCH` (or `stress`, `rank run`) again in the same run folder"
 
@@ -181,15 +180,12 @@ class RunFolder:
         """Write all verdicts of a judge that needs no model, in place of those that are there."""
         self._write(self.verdict_path(judge).name, map(verdict_line, verdicts))
 
-    def write_beside(
-        self, lines: Sequence[Mapping[str, Any]], rejected: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Write the answers beside the study; without any, the files of an earlier run go."""
-        for name, found in ((BESIDE, lines), (REJECTED, rejected)):
-            if found:
-                self._write(name, (to_line(line).encode() for line in found))
-            else:
-                (self.path / name).unlink(missing_ok=True)
+    def write_beside(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Write the answers beside the study; without any, the file of an earlier run goes."""
+        if lines:
+            self._write(BESIDE, (to_line(line).encode() for line in lines))
+        else:
+            (self.path / BESIDE).unlink(missing_ok=True)
 
     def _write(self, name: str, lines: Iterable[bytes]) -> None:
         """Write a file, which takes its place once it is whole. Raises DiskFailed."""

@@ -176,8 +176,7 @@ def _begin(bench: Bench, folder: RunFolder, progress: Progress) -> dict[str, Any
     folder.write_data(bench.rubric, dataset.answers, dataset.labels)
     if extension is None and folder.has_beside:
         progress.say("the altered answers in this folder are put aside; make them again to go on")
-    lines = (extension.lines, extension.rejected) if extension else ((), ())
-    folder.write_beside(*lines)
+    folder.write_beside(extension.lines if extension else ())
     manifest = manifest_of(bench, folder)
     folder.write_manifest(manifest, "running")
     return manifest

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -18,20 +18,17 @@ from judgebench.files import StrictModel, find_file, shipped_folder, shipped_nam
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stress_tests.claims import (
-    change_number,
-    change_unit,
-    dose_by_ten,
-    negate_contraindication,
+    Quantities,
+    SentenceRules,
+    change_quantity,
+    change_sentence,
     swap,
 )
 from judgebench.stress_tests.item_sets import (
+    accepted_ids,
     check_same_meaning,
     check_violations,
-    notices,
-    only_accepted,
-    read_decisions,
     read_set,
-    review_path,
 )
 from judgebench.stress_tests.recipes import (
     Add,
@@ -39,29 +36,23 @@ from judgebench.stress_tests.recipes import (
     Ask,
     Edit,
     Edited,
+    MetricLabels,
     Nothing,
     Recipe,
     Rephrase,
     Reword,
     Rule,
     Swap,
+    WordList,
     Write,
     check_demand,
+    load_list,
     load_recipe,
-    load_words,
     not_alterable,
-    span_diff,
     word_names,
 )
-from judgebench.stress_tests.wording import (
-    add,
-    bullets,
-    demanded,
-    drop_redundant,
-    load_synonyms,
-    markdown,
-    reword,
-)
+from judgebench.stress_tests.result import RecipeSummary
+from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
@@ -85,13 +76,11 @@ class StressSettings(StrictModel):
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
     recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
     `reviewed` counts only violations that people have accepted in the sheet beside a set.
-    `half_width` is how narrow a detection rate's interval should be.
     """
 
     attacks: tuple[str | AttackEntry, ...] = ()
     sample: int | None = Field(default=None, ge=1)
     reviewed: bool = False
-    half_width: float = Field(default=0.10, gt=0, lt=0.5)
 
     @property
     def entries(self) -> tuple[AttackEntry, ...]:
@@ -104,25 +93,21 @@ class StressSettings(StrictModel):
 class Attack:
     """A recipe or a set that was read. `items` are a set's; a recipe has made none yet."""
 
-    name: str
-    version: str
-    hash: str
-    about: str
-    bias: str
-    kind: Kind
+    summary: RecipeSummary
     sample: int | None
     recipe: Recipe | None = None
     edit: Edit | None = None  # of a recipe by rule
     items: tuple[AlteredAnswer, ...] = ()
-    notices: tuple[str, ...] = ()
-    undecided: int = 0  # items of a set that nobody accepted, where only accepted ones count
 
-    def describe(self, made: int) -> dict[str, Any]:
-        """The manifest's description of an attack that made so many items."""
-        return {
-            "name": self.name, "version": self.version, "hash": self.hash, "about": self.about,
-            "bias": self.bias, "kind": self.kind, "made": made,
-        }  # fmt: skip
+    @property
+    def name(self) -> str:
+        """The name of the recipe."""
+        return self.summary.name
+
+    @property
+    def kind(self) -> str:
+        """What is done and must happen: a `Kind`."""
+        return self.summary.kind
 
 
 def shipped_attacks() -> tuple[str, ...]:
@@ -184,26 +169,14 @@ def _of_recipe(
             f"{make}`, review that, and name it here"
         )
         raise SetupError(Problem(message, str(path), field="stress.reviewed"))
-    problems: list[Problem] = []
-    edit = None
-    try:
-        if recipe.must_worsen:
-            wanted = entry.must_worsen or recipe.must_worsen
-            demand = _judged(check_demand(wanted, rubric, str(path)), judged, path)
-            recipe = recipe.model_copy(update={"must_worsen": demand})
-    except SetupError as error:
-        problems += error.problems
-    try:
-        edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
-    except SetupError as error:
-        problems += [replace(p, file=p.file or str(path)) for p in error.problems]
-    raise_any(problems)
-    return [
-        Attack(
-            recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias,
-            _kind(recipe), entry.sample, recipe, edit,
-        )
-    ]  # fmt: skip
+    if recipe.must_worsen:
+        wanted = check_demand(entry.must_worsen or recipe.must_worsen, rubric, str(path))
+        recipe = recipe.model_copy(update={"must_worsen": _judged(wanted, judged, path)})
+    edit = None if isinstance(recipe.edit, Ask) else edit_of(recipe, judged, path.parent)
+    summary = RecipeSummary(
+        recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias, _kind(recipe)
+    )
+    return [Attack(summary, entry.sample, recipe, edit)]
 
 
 def _of_set(
@@ -211,30 +184,23 @@ def _of_set(
 ) -> list[Attack]:
     """An attack for each recipe that the lines of a set name."""
     items = read_set(path, rubric, entry.must_worsen)
-    decisions = read_decisions(review_path(path)) if reviewed else None
-    about_set = tuple(f"The set {path.stem}: {notice}." for notice in notices(path))
-    by_recipe: dict[str, list[AlteredAnswer]] = {}
+    accepted = accepted_ids(path) if reviewed else {item.item_id for item in items}
+    groups: dict[tuple[str, Kind], list[AlteredAnswer]] = {}
     for item in items:
         demand = item.must_worsen and _judged(item.must_worsen, judged, path)
-        by_recipe.setdefault(item.recipe, []).append(replace(item, must_worsen=demand))
+        groups.setdefault((item.recipe, _kind(item)), []).append(replace(item, must_worsen=demand))
     attacks = []
-    for name, group in by_recipe.items():
-        kinds = {_kind(item) for item in group}
-        if len(kinds) > 1:
-            message = f"holds items of the recipe {name} of several kinds: give each a recipe"
-            raise SetupError(Problem(message, str(path), found=", ".join(sorted(kinds))))
-        kept = group if decisions is None else only_accepted(group, decisions)
+    for (name, kind), group in groups.items():
+        kept = [item for item in group if item.item_id in accepted]
         hashed = content_hash([item.answer.content_hash for item in kept])
-        attack = Attack(
-            name, group[0].recipe_version, hashed, f"the set {path.name}", "", kinds.pop(),
-            entry.sample, items=tuple(kept),
-            notices=about_set, undecided=len(group) - len(kept),
-        )  # fmt: skip
-        attacks.append(attack)
+        about, n_undecided = f"the set {path.name}", len(group) - len(kept)
+        version = group[0].recipe_version
+        summary = RecipeSummary(name, version, hashed, about, "", kind, undecided=n_undecided)
+        attacks.append(Attack(summary, entry.sample, items=tuple(kept)))
     return attacks
 
 
-def _judged(demand: Mapping[str, str], judged: Rubric, path: Path) -> dict[str, str]:
+def _judged(demand: MetricLabels, judged: Rubric, path: Path) -> MetricLabels:
     """The part of a demand that the benchmark's metrics can show."""
     kept = {metric: label for metric, label in demand.items() if judged.find(metric)}
     if not kept:
@@ -258,16 +224,6 @@ def _kind(attack: Recipe | AlteredAnswer) -> Kind:
 
 # --- from a recipe to the rule that carries it out -----------------------------------------------
 
-_RULES = {
-    "dose-by-ten": dose_by_ten,
-    "number": change_number,
-    "unit": change_unit,
-    "negate-contraindication": negate_contraindication,
-    "bullets": bullets,
-    "markdown": markdown,
-    "drop-redundant": drop_redundant,
-}
-
 
 def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> Edit:
     """The edit that a recipe names; paths of word lists are seen from `relative_to`.
@@ -279,12 +235,20 @@ def edit_of(recipe: Recipe, rubric: Rubric, relative_to: Path | None = None) -> 
         case Add():
             demand = demanded(recipe.demand, rubric) if recipe.demand else {}
             return add(recipe.edit, demand, rubric)
-        case Swap():
-            return swap(load_words(recipe.edit.words, relative_to), recipe.edit.to)
-        case Reword():
-            return reword(load_synonyms(recipe.edit.words, relative_to))
-        case Rule():
-            return _RULES[recipe.edit.kind]
+        case Swap(words=name, to=to):
+            return swap(load_list(name, WordList, relative_to), to)
+        case Reword(words=name):
+            return reword(load_list(name, Synonyms, relative_to))
+        case Rule(kind="bullets"):
+            return bullets
+        case Rule(kind="markdown"):
+            return markdown
+        case Rule(kind="negate-contraindication"):
+            return change_sentence(load_list("warnings", SentenceRules))
+        case Rule(kind="drop-redundant"):
+            return change_sentence(load_list("courtesies", SentenceRules))
+        case Rule(kind=name):
+            return change_quantity(load_list("quantities", Quantities), name)
         case _:
             message = f"needs more than a rule: it is of the kind {recipe.edit.kind}"
             raise SetupError(Problem(message, field="edit", found=recipe.name))
@@ -303,14 +267,17 @@ class GeneratedItems:
     rejected: tuple[AlteredAnswer, ...] = ()
     nothing: Mapping[str, str] = field(default_factory=dict)
 
-    def describe(self) -> dict[str, Any]:
-        """The manifest's description of it."""
+    @property
+    def summary(self) -> RecipeSummary:
+        """What became of every attempt, in numbers."""
         failed = Counter(check for item in self.rejected for check in item.failed_checks)
-        return {
-            **self.attack.describe(len(self.items)), "nothing_to_change": len(self.nothing),
-            "rejected": dict(failed), "n_rejected": len(self.rejected),
-            "undecided": self.attack.undecided,
-        }  # fmt: skip
+        return replace(
+            self.attack.summary,
+            made=len(self.items),
+            nothing_to_change=len(self.nothing),
+            rejected=dict(failed),
+            n_rejected=len(self.rejected),
+        )
 
 
 @dataclass(frozen=True)
@@ -328,16 +295,10 @@ class Plan:
         return [item for made in self.made for item in made.items]
 
     @property
-    def rejected(self) -> list[AlteredAnswer]:
-        """The items of every attack that failed a check."""
-        return [item for made in self.made for item in made.rejected]
-
-    def describe(self, more: Sequence[str] = ()) -> dict[str, Any]:
-        """The manifest's description of it, with `more` notices."""
-        of_sets = (notice for made in self.made for notice in made.attack.notices)
-        recipes = [made.describe() for made in self.made]
-        recipes += [attack.describe(len(answers)) for attack, answers in self.asks]
-        return {"recipes": recipes, "notices": list(dict.fromkeys((*more, *of_sets)))}
+    def summaries(self) -> list[RecipeSummary]:
+        """Each attack, and what it made."""
+        asks = [replace(attack.summary, made=len(answers)) for attack, answers in self.asks]
+        return [*(made.summary for made in self.made), *asks]
 
 
 def make_plan(
@@ -458,7 +419,6 @@ def altered_answer(
         seed=seed, must_worsen=recipe.must_worsen,
         demand=demanded(recipe.demand, rubric) if recipe.demand else {},
         area=recipe.area or "", false_claim=edited.false_claim, true_claim=edited.true_claim,
-        changes=span_diff(parent.text, edited.text),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
-"""Make one claim false: a term swapped for one that breaks its fact, a warning turned around.
+"""Edits by rules that are data: each finds places in a text, puts in what a list offers for them,
+and leaves the text alone where that would not do what the recipe promises.
 
-Make one number of an answer false: a dose ten times off, another count, another unit.
+A term is swapped for one that breaks its fact, a quantity changed, a sentence turned or left out.
 """
 
 from __future__ import annotations
@@ -8,14 +9,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
+from functools import cached_property
 from operator import itemgetter
 from random import Random
+from re import Pattern
 from typing import Literal
 
+from pydantic import Field
+
 from judgebench.errors import Problem, SetupError
+from judgebench.files import StrictModel
 from judgebench.records import Answer
 from judgebench.stress_tests.recipes import (
     MOST_TRIED,
@@ -25,9 +31,12 @@ from judgebench.stress_tests.recipes import (
     Edited,
     Fact,
     Nothing,
+    Outcome,
+    RuleList,
     WordList,
     asserts,
     content_words,
+    facts,
     marks,
     mentions,
     names,
@@ -35,68 +44,52 @@ from judgebench.stress_tests.recipes import (
     put,
     references,
     statements,
+    word_names,
 )
 from judgebench.text import Sentence, sentences
 
 Direction = Literal["up", "down"]
+Rounding = Literal["ROUND_UP", "ROUND_DOWN", "exact"]
+Place = tuple[int, int]  # text[start:end]
 
-_DOSE_UNITS = (
-    "mg", "mcg", "µg", "μg", "g", "ml", "IU", "international units", "units", "milligrams",
-    "micrograms", "grams", "milliliters", "millilitres", "teaspoons", "tablespoons", "drops",
-)  # fmt: skip
-_TIMES = ("second", "minute", "hour", "day", "week", "month", "year")
-_COUNT_UNITS = (
-    *_TIMES, *(f"{unit}s" for unit in _TIMES), "percent", "%", "°F", "° F", "°C", "° C", "degrees",
-    "times", "doses", "tablets", "inches", "feet", "pounds", "cases", "people", "persons",
-    "countries", "deaths", "million",
-)  # fmt: skip
-_OTHER_UNITS = {  # unit -> (smaller, larger); '' = none that people would write
-    "second": ("", "minute"), "minute": ("second", "hour"), "hour": ("minute", "day"),
-    "day": ("hour", "week"), "week": ("day", "month"), "month": ("week", "year"),
-    "year": ("month", ""), "mcg": ("", "mg"), "µg": ("", "mg"), "μg": ("", "mg"),
-    "mg": ("mcg", "g"), "g": ("mg", "kg"), "milligram": ("microgram", "gram"),
-    "gram": ("milligram", "kilogram"), "microgram": ("", "milligram"), "ml": ("", "l"),
-    "°F": ("", "°C"), "° F": ("", "° C"), "°C": ("°F", ""), "° C": ("° F", ""),
-    "inches": ("millimeters", "feet"), "pound": ("ounce", ""), "kg": ("g", ""),
-}  # fmt: skip
-# What a bound leaves true: "at least 5 days" is still so where it was 15. A change goes the way
-# that makes the sentence false.
-_BOUNDS: dict[Direction, re.Pattern[str]] = {
-    "up": re.compile(
-        r"\b(?:more than|over|above|exceed\w*|greater than|higher than|longer than|older than"
-        r"|at most|up to|within|maximum(?: of)?|as \w+ as|>)[\s~(]*$",
-        re.IGNORECASE,
-    ),
-    "down": re.compile(
-        r"(?:\b(?:at least|minimum(?: of)?|less than|fewer than|lower than|under|below"
-        r"|younger than|shorter than)|[<≥])[\s~(]*$",
-        re.IGNORECASE,
-    ),
-}
-_RANGE = r"\s?(?:-|–|—|to|or)\s?"
-# More of these than is needed does no harm: only less makes the advice false.
-_PRECAUTION = re.compile(
-    r"\b(?:boil|wash|soak|heat|cook|freez|stor|seal|wait|scrub|rins|dry|dried|avoid|isolat|keep|kept"
-    r"|clean|vacuum|bag)\w*",
-    re.IGNORECASE,
-)
-_ALL_THE_TIME = re.compile(r"\s+an?\s+(?:day|week)\b")  # 24 hours a day
-_CONVERSION_BEFORE = re.compile(r"\d\s?[^\s()\d]{1,12}(?:\s[FC])?\s*\(\D{0,9}$")
-_CONVERSION_AFTER = re.compile(
-    r"\s*\(\D{0,9}\d|\s*(?:to|or|-|–)\s*\d|\s+ago\b|-old\b|/(?:ml|dl|l)\b"
-    r"|\s+per\s+(?:deci|milli)?lit",
-    re.I,
-)
-_PART_OF_MORE = re.compile(
-    r"[\w$£€#]-?$|\d\s?[^\s()\d]{1,9}\s(?:to|or|-|–)\s$|(?:\d|,)\s(?:and|to)\s$"
-    r"|\b(?:last|past|previous|first|between|the|these|those)\s$",
-    re.IGNORECASE,
-)
-# Factors, each with the rounding that keeps the change at least half and at most threefold.
-_FACTORS = {
-    "down": ((Decimal(1) / 3, ROUND_UP), (Decimal(1) / 2, ROUND_DOWN)),
-    "up": ((Decimal(2), ROUND_UP), (Decimal(3), ROUND_DOWN)),
-}
+
+# --- a quantity changed --------------------------------------------------------------------------
+
+
+class QuantityChange(StrictModel):
+    """How quantities in `units` change: by the factors of `up` or `down`, or to another unit.
+
+    A factor has the rounding to the decimals of the number. `other_units` maps a unit to the
+    smaller and the larger one of its kind, '' for none. `missing` is the reason where no quantity
+    can be changed.
+    """
+
+    missing: str
+    units: tuple[str, ...] = ()
+    up: Mapping[Decimal, Rounding] = Field(default_factory=dict)
+    down: Mapping[Decimal, Rounding] = Field(default_factory=dict)
+    other_units: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+
+    @cached_property
+    def pattern(self) -> Pattern[str]:
+        """A number, or a range of two, with one of the units."""
+        units = [*self.units, *self.other_units, *(f"{unit}s" for unit in self.other_units)]
+        any_unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
+        second = r"(?:(\s?(?:-|–|—|to|or)\s?)((?>\d+(?:[.,]\d+)*)))?"
+        quantity = rf"({NUMBER.pattern}){second}(\s?-?)({any_unit})(?![\w°])"
+        return re.compile(quantity, re.IGNORECASE)
+
+
+class Quantities(RuleList):
+    """The shipped list of quantities. What stands before a number says which way it may go
+    (`bounds`), what stands before or after it that it makes no claim of its own."""
+
+    changes: Mapping[str, QuantityChange]
+    bounds: Mapping[Direction, Pattern[str]]
+    precaution: Pattern[str]
+    always: Pattern[str]
+    unless_before: Pattern[str]
+    unless_after: Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,86 +106,74 @@ class _Quantity:
     sentence: Sentence
     ways: tuple[Direction, ...]
 
-    def written(self, numbers: tuple[str, ...], unit: str) -> str:
+    @property
+    def place(self) -> Place:
+        """Where it stands in its sentence."""
+        return self.start - self.sentence.start, self.end - self.sentence.start
+
+    def written(self, numbers: Sequence[str], unit: str) -> str:
+        """It with other numbers or another unit."""
         return self.between.join(numbers) + self.gap + unit
 
 
-_Change = Callable[[_Quantity], Iterator[str]]
+def change_quantity(rules: Quantities, name: str) -> Edit:
+    """The edit that makes the change of that name to one quantity wherever it stands; one that
+    stands once comes first, for then nothing but one claim becomes false."""
+    change = rules.changes[name]
 
-
-def _of_quantities(units: tuple[str, ...], change: _Change, missing: str) -> Edit:
-    """The edit that makes a `change` to one quantity in `units` wherever it stands; one that stands
-    once comes first, for then nothing but one claim becomes false. `missing` is the reason where no
-    quantity can be changed."""
-    any_unit = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
-    pattern = re.compile(
-        rf"({NUMBER.pattern})(?:({_RANGE})((?>\d+(?:[.,]\d+)*)))?(\s?-?)({any_unit})(?![\w°])",
-        re.IGNORECASE,
-    )
-
-    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
-        quantities = _quantities(answer.text, pattern)
+    def edit(answer: Answer, rng: Random) -> Outcome:
+        quantities = _quantities(answer.text, change.pattern, rules)
         texts = Counter(quantity.text for quantity in quantities)
         once = [quantity for quantity in quantities if texts[quantity.text] == 1]
         each = list({quantity.text: quantity for quantity in reversed(quantities)}.values())
         for group in (once[:MOST_TRIED], each[-MOST_TRIED:]):
-            offers = [(q, new) for q in group for new in change(q) if _tells(q, new, answer.text)]
+            candidates = [(q, new) for q in group for new in _rewritten(q, change)]
+            offers = [(q, new) for q, new in candidates if _tells(q, new, answer.text)]
             if offers:
                 quantity, new = rng.choice(offers)
                 places = [(q.start, q.end) for q in quantities if q.text == quantity.text]
-                claim = put(quantity.sentence.text, [_numbers_inside(quantity)], [new])
+                claim = put(quantity.sentence.text, [quantity.place], [new])
                 text = put(answer.text, places, [new] * len(places))
                 return Edited(text, claim, quantity.sentence.text)
-        return Nothing(missing)
+        return Nothing(change.missing)
 
     return edit
-
-
-def _numbers_inside(quantity: _Quantity) -> tuple[int, int]:
-    return quantity.start - quantity.sentence.start, quantity.end - quantity.sentence.start
 
 
 def _tells(quantity: _Quantity, new: str, text: str) -> bool:
     """Return whether the words tell old and new claim apart, and the new one is new."""
     old = quantity.sentence.text
-    before, after = content_words(old), content_words(put(old, [_numbers_inside(quantity)], [new]))
+    before, after = content_words(old), content_words(put(old, [quantity.place], [new]))
     return bool(before - after) and bool(after - before) and new not in text
 
 
-def _quantities(text: str, pattern: re.Pattern[str]) -> list[_Quantity]:
+def _quantities(text: str, pattern: Pattern[str], rules: Quantities) -> list[_Quantity]:
     """The quantities of a text that carry a claim: in a statement, and not part of a larger one."""
     kept = marks(text, [*references(text), *names(text)])
     return [
         quantity
         for sentence in statements(text)
-        if not sentence.text.endswith("?") and len(content_words(sentence.text)) >= 3
+        if not sentence.text.endswith("?") and len(content_words(sentence.text)) >= _MIN_WORDS
         for match in pattern.finditer(text, sentence.start, sentence.end)
-        if (quantity := _quantity(match, sentence)) and not any(kept[slice(*match.span())])
+        if (quantity := _quantity(match, sentence, rules)) and not any(kept[slice(*match.span())])
     ]
 
 
-def _quantity(match: re.Match[str], sentence: Sentence) -> _Quantity | None:
-    before = match.string[max(sentence.start, match.start() - NEAR) : match.start()]
-    after = match.string[match.end() : min(sentence.end, match.end() + NEAR)]
-    part = _PART_OF_MORE.search(before) or _CONVERSION_BEFORE.search(before)
-    always = match[5].lower() in ("hours", "days") and _ALL_THE_TIME.match(after)
-    if part or always or _CONVERSION_AFTER.match(after):
-        return None
+def _quantity(match: re.Match[str], sentence: Sentence, rules: Quantities) -> _Quantity | None:
     first, between, second, gap, unit = match.groups()
+    (start, end), text = match.span(), match.string
+    before = text[max(sentence.start, start - NEAR) : start]
+    after = text[end : min(sentence.end, end + NEAR)]
+    no_claim = rules.unless_before.search(before) or rules.unless_after.match(after)
+    if no_claim or rules.always.match(unit + after):
+        return None
     numbers = (first,) if second is None else (first, second)
     if any(_value(n) <= 0 for n in numbers) or (second and _value(first) >= _value(second)):
         return None
-    start, end = match.span()
-    ways = _ways(before, sentence.text)
+    only: tuple[Direction, ...] = ("down",) if rules.precaution.search(sentence.text) else ()
+    bound = tuple(way for way, pattern in rules.bounds.items() if pattern.search(before))[:1]
+    ways = bound or only or ("up", "down")
     return _Quantity(start, end, match[0], numbers, between or "", gap, unit, sentence, ways)
-
-
-def _ways(before: str, sentence: str) -> tuple[Direction, ...]:
-    """The directions in which a number may go so that the sentence becomes false."""
-    for way, pattern in _BOUNDS.items():
-        if pattern.search(before):
-            return (way,)
-    return ("down",) if _PRECAUTION.search(sentence) else ("up", "down")
 
 
 def _value(number: str) -> Decimal:
@@ -201,41 +182,49 @@ def _value(number: str) -> Decimal:
 
 def _written(value: Decimal, like: str) -> str:
     """A number as people write it: no exponent, no zeros at the end, commas in large ones."""
-    plain = value.normalize()
     comma = "," if value >= 10_000 or ("," in like and value >= 1000) else ""
-    return f"{plain:{comma}f}"
+    return f"{value.normalize():{comma}f}"
 
 
-def _ten_times(quantity: _Quantity) -> Iterator[str]:
+def _rewritten(quantity: _Quantity, change: QuantityChange) -> Iterator[str]:
+    """What may be put for the quantity."""
     for way in quantity.ways:
-        factor = Decimal(10) if way == "up" else Decimal("0.1")
-        numbers = tuple(_written(_value(n) * factor, n) for n in quantity.numbers)
-        yield quantity.written(numbers, quantity.unit)
-
-
-def _other_number(quantity: _Quantity) -> Iterator[str]:
-    for way in quantity.ways:
-        for factor, rounding in _FACTORS[way]:
-            values = [_times(_value(n), factor, rounding) for n in quantity.numbers]
-            if _is_other(quantity, values) and _can_agree(quantity, values[-1]):
-                numbers = tuple(map(_written, values, quantity.numbers))
+        for factor, rounding in (change.up if way == "up" else change.down).items():
+            values = [_times(_value(n), factor, way, rounding) for n in quantity.numbers]
+            if _is_other(quantity, values, rounding) and _can_agree(quantity, values[-1]):
+                numbers = list(map(_written, values, quantity.numbers))
                 yield quantity.written(numbers, _agreeing(quantity, values[-1]))
+    unit, units = quantity.unit, change.other_units
+    is_plural = unit not in units and unit[:-1] in units and unit.endswith("s")
+    other = units.get(unit[:-1] if is_plural else unit, ("", ""))
+    for direction, new in zip(("down", "up"), other, strict=True):
+        if new and direction in quantity.ways:
+            yield quantity.written(quantity.numbers, f"{new}s" if is_plural else new)
 
 
-def _times(value: Decimal, factor: Decimal, rounding: str) -> Decimal:
-    """The product, rounded to the decimals of `value`."""
+def _times(value: Decimal, factor: Decimal, way: Direction, rounding: Rounding) -> Decimal:
+    """The product or quotient, rounded to the decimals of `value`."""
+    new = value * factor if way == "up" else value / factor
+    if rounding == "exact":
+        return new
     step = Decimal(1).scaleb(min(0, int(value.as_tuple().exponent)))
-    return (value * factor).quantize(step, rounding)
+    return new.quantize(step, ROUND_UP if rounding == "ROUND_UP" else ROUND_DOWN)
 
 
-def _is_other(quantity: _Quantity, values: list[Decimal]) -> bool:
-    """Changed by half or more and at most threefold, a share that can be, and apart from before."""
+def _is_other(quantity: _Quantity, values: Sequence[Decimal], rounding: Rounding) -> bool:
+    """By the factor, or rounded to half or more and at most threefold; a share that can be, and
+    apart from before."""
     old = [_value(n) for n in quantity.numbers]
     ratios = [new / value for new, value in zip(values, old, strict=True)]
-    right = all(Decimal(1) / 3 <= r <= Decimal("0.5") or Decimal("1.5") <= r <= 3 for r in ratios)
-    share = quantity.unit in ("%", "percent") and values[-1] > 100
-    apart = values[-1] < old[0] or values[0] > old[-1]
-    return right and apart and not share and (len(values) == 1 or values[0] < values[1])
+    is_near = all(_THIRD <= r <= _HALF or 3 * _HALF <= r <= 3 for r in ratios)
+    is_share = quantity.unit in ("%", "percent") and values[-1] > 100
+    is_apart = values[-1] < old[0] or values[0] > old[-1]
+    is_rising = list(values) == sorted(set(values))
+    return (rounding == "exact" or is_near) and is_apart and is_rising and not is_share
+
+
+_THIRD, _HALF = Decimal(1) / 3, Decimal("0.5")
+_TIMES = {"second", "minute", "hour", "day", "week", "month", "year"}
 
 
 def _can_agree(quantity: _Quantity, value: Decimal) -> bool:
@@ -246,37 +235,100 @@ def _can_agree(quantity: _Quantity, value: Decimal) -> bool:
 
 def _agreeing(quantity: _Quantity, value: Decimal) -> str:
     """The unit as one or many: `1 minute` but `3 minutes`, and always `3-minute`."""
-    one = quantity.unit.lower().removesuffix("s")
-    if one not in _TIMES or "-" in quantity.gap:
+    singular = quantity.unit.lower().removesuffix("s")
+    if singular not in _TIMES or "-" in quantity.gap:
         return quantity.unit
     return quantity.unit.rstrip("sS") + ("" if value == 1 else "s")
 
 
-def _other_unit(quantity: _Quantity) -> Iterator[str]:
-    unit = quantity.unit
-    many = unit not in _OTHER_UNITS and unit[:-1] in _OTHER_UNITS and unit.endswith("s")
-    smaller, larger = _OTHER_UNITS.get(unit[:-1] if many else unit, ("", ""))
-    for way, other in (("down", smaller), ("up", larger)):
-        if other and way in quantity.ways:
-            yield quantity.written(quantity.numbers, f"{other}s" if many else other)
+# --- a sentence turned, or left out --------------------------------------------------------------
+
+_NEVER = re.compile(r"(?!)")
 
 
-# A number with a unit of mass or volume, ten times as large or as small.
-dose_by_ten = _of_quantities(_DOSE_UNITS, _ten_times, "no dose stands in the text")
-# A duration, share, age, temperature or count, by half or more, at most threefold.
-change_number = _of_quantities(
-    _COUNT_UNITS,
-    _other_number,
-    "no number stands in the text that a changed one would make false",
-)
-# The unit made a larger or smaller one of its kind; the number stays.
-change_unit = _of_quantities(
-    (*_OTHER_UNITS, *(f"{unit}s" for unit in _OTHER_UNITS)),
-    _other_unit,
-    "no number with a unit that has a larger or smaller one stands in the text",
-)
+class SentenceRules(RuleList):
+    """What is found in a sentence, as a regular expression, and what stands in its place.
 
-_LEAST_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
+    A name of `parts` in braces stands for its pattern. A sentence is left alone where `unless`
+    matches in it, or `unless_before` or `unless_after` in the text around it, or where a word of
+    `counted` would be left. `missing` is the reason where nothing can be changed.
+    """
+
+    missing: str
+    swaps: tuple[tuple[str, str], ...] = Field(min_length=1)
+    parts: Mapping[str, str] = Field(default_factory=dict)
+    counted: Pattern[str] = _NEVER
+    unless: Pattern[str] = _NEVER
+    unless_before: Pattern[str] = _NEVER
+    unless_after: Pattern[str] = _NEVER
+
+    @cached_property
+    def patterns(self) -> list[tuple[Pattern[str], str]]:
+        """The swaps, compiled."""
+        return [(re.compile(p.format_map(self.parts), re.I), new) for p, new in self.swaps]
+
+    def rewritten(self, sentence: str) -> str | None:
+        """The sentence with its one match replaced; None where there is none, or more than one."""
+        if self.unless.search(sentence):
+            return None
+        swaps = [(m, new) for pattern, new in self.patterns for m in pattern.finditer(sentence)]
+        if len(swaps) != 1:
+            return None
+        match, new = swaps[0]
+        n_left = len(self.counted.findall(sentence)) - len(self.counted.findall(match[0]))
+        if n_left or negations(sentence) != negations(match[0]):
+            return None
+        instead = match.expand(new)
+        first = len(match.groupdict().get("lead") or "")
+        if match[0][first].isupper():
+            instead = instead[:first] + instead[first : first + 1].upper() + instead[first + 1 :]
+        return sentence[: match.start()] + instead + sentence[match.end() :]
+
+
+def change_sentence(rules: SentenceRules) -> Edit:
+    """The edit that rewrites one sentence, or leaves it out, drawn from those that may be.
+
+    A rewritten sentence makes a claim false: it says so, and the text no longer says the old one.
+    One that is left out has no fact, number or name, and the text keeps those of its own.
+    """
+
+    def edit(answer: Answer, rng: Random) -> Outcome:
+        offers = list(_offers(answer.text, rules))
+        return rng.choice(offers) if offers else Nothing(rules.missing)
+
+    return edit
+
+
+def _offers(text: str, rules: SentenceRules) -> Iterator[Edited]:
+    links = marks(text, references(text))
+    matches = [(s, new) for s in statements(text) if (new := rules.rewritten(s.text)) is not None]
+    for sentence, new in matches[:MOST_TRIED]:
+        before, after = text[: sentence.start], text[sentence.end :]
+        is_kept = rules.unless_before.search(before[-NEAR:]) or rules.unless_after.match(after)
+        if is_kept or (new and any(links[sentence.start : sentence.end])):
+            continue
+        if not new:
+            shorter = _joined(before, after)
+            is_empty = not facts(sentence.text, word_names())
+            if shorter and is_empty and facts(shorter) == facts(text):
+                yield Edited(shorter)
+        elif text.count(sentence.text) == 1:
+            changed = before + new + after
+            if not asserts(changed, sentence.text, beyond=new):
+                yield Edited(changed, new, sentence.text)
+
+
+def _joined(before: str, after: str) -> str:
+    """The texts around a sentence; of the gaps around it the one with more line ends stays."""
+    head, tail = before.rstrip(), after.lstrip()
+    gaps = before[len(head) :], after[: len(after) - len(tail)]
+    gap = max(gaps, key=lambda gap: gap.count("\n")) if head and tail else ""
+    return head + gap + tail
+
+
+# --- a term swapped ------------------------------------------------------------------------------
+
+_MIN_WORDS = 3  # content words of a sentence that makes a claim; fewer are a heading
 _DENIED_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|none|without|unlike|cannot|\w+n['’]t|rather than|instead of"
     r"|other than)\W+(?:[\w'’-]{1,60}\s+){0,3}$",
@@ -301,13 +353,13 @@ def swap(words: WordList, to: str = "") -> Edit:
         message = f"the word list {words.name} has no replacement of this kind"
         raise SetupError(Problem(message, field="to", found=to, allowed=", ".join(words.kinds)))
 
-    def edit(answer: Answer, rng: Random) -> Edited | Nothing:
-        facts = [fact for fact in words.facts if words.alternatives(fact, to)]
-        asked = [fact for fact in facts if fact.about and _names(answer.question, fact)]
-        tried = [_swapped(answer, fact, words, to) for fact in asked or facts]
-        if offers := [one for one in tried if isinstance(one, list)]:
+    def edit(answer: Answer, rng: Random) -> Outcome:
+        of_kind = [fact for fact in words.facts if words.alternatives(fact, to)]
+        asked = [fact for fact in of_kind if fact.about and _names(answer.question, fact)]
+        tried = [_swapped(answer, fact, words, to) for fact in asked or of_kind]
+        if offers := [swaps for swaps in tried if isinstance(swaps, list)]:
             return rng.choice(rng.choice(offers))
-        reasons = dict.fromkeys(one for one in tried if isinstance(one, str) and one)
+        reasons = dict.fromkeys(reason for reason in tried if isinstance(reason, str) and reason)
         return Nothing("; ".join(reasons) or f"no fact of the word list {words.name} stands in it")
 
     return edit
@@ -320,12 +372,12 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
     places = _places(text, says) if asked or _names(text, fact) else []
     if not places:
         return ""
-    claims = {s: held for s in sentences(text) if (held := _inside(s, places))}
+    claims = {s: inside for s in sentences(text) if (inside := _inside(s, places))}
     sound = [s for s in claims if _affirms(s.text) and _speaks(s.text, answer.question, words)]
     named = [s for s in sound if _names(s.text, fact)]
     if not (named or asked):
         return ""
-    if why_not := _obstacle(text, places, claims, fact, says):
+    if why_not := _obstacle(text, claims, fact, says):
         return why_not
     if not sound:
         return f"no sentence affirms {says[0]}"
@@ -333,26 +385,25 @@ def _swapped(answer: Answer, fact: Fact, words: WordList, to: str) -> list[Edite
     for forms in words.alternatives(fact, to):
         if not any(mentions(text, form) for form in forms):
             pairs = {old.lower(): new for old, new in zip(says, forms, strict=True)}
-            new = [_in_case(text[a:b], pairs[text[a:b].lower()], says) for a, b in places]
-            claim = _after((named or sound)[0], places, new)
-            offers.append(Edited(put(text, places, new), claim, fact.fact))
+            new = {(a, b): _in_case(text[a:b], pairs[text[a:b].lower()], says) for a, b in places}
+            sentence = (named or sound)[0]
+            shifted = [(a - sentence.start, b - sentence.start) for a, b in claims[sentence]]
+            claim = put(sentence.text, shifted, [new[place] for place in claims[sentence]])
+            offers.append(Edited(put(text, places, list(new.values())), claim, fact.fact))
     return offers or f"what could stand for {says[0]} stands in the text already"
 
 
 def _obstacle(
-    text: str,
-    places: Sequence[tuple[int, int]],
-    claims: Mapping[Sentence, Sequence[tuple[int, int]]],
-    fact: Fact,
-    says: Sequence[str],
+    text: str, claims: Mapping[Sentence, Sequence[Place]], fact: Fact, says: Sequence[str]
 ) -> str:
     """The reason why the term may not be swapped in this text; '' where it may."""
     titles = marks(text, names(text))
-    for start, end in places:
+    places = [(sentence, place) for sentence, inside in claims.items() for place in inside]
+    for _, (start, end) in places:
         if text[start:end] not in says and any(titles[start:end]):
             return f"{text[start:end]} is part of a name"
-    if any(_denied(text, s, place) for s, held in claims.items() for place in held):
-        return f"a sentence denies {text[slice(*places[0])]}"
+    if any(_denied(text, sentence, place) for sentence, place in places):
+        return f"a sentence denies {text[slice(*places[0][1])]}"
     if beside := [word for word in fact.unless if mentions(text, word)]:
         return f"{beside[0]} stands in the text, beside which the swap would contradict itself"
     return ""
@@ -360,31 +411,30 @@ def _obstacle(
 
 def _affirms(sentence: str) -> bool:
     """Return whether it is a statement of some length that denies nothing."""
-    enough = len(content_words(sentence)) >= _LEAST_WORDS
+    enough = len(content_words(sentence)) >= _MIN_WORDS
     return enough and not negations(sentence) and not sentence.endswith("?")
 
 
 def _speaks(sentence: str, question: str, words: WordList) -> bool:
     """Return whether the sentence, or the question, is about the subject of the list."""
-    said = f"{sentence} {question}"
-    return not words.speaks_of or any(mentions(said, word) for word in words.speaks_of)
+    both = f"{sentence} {question}"
+    return not words.speaks_of or any(mentions(both, word) for word in words.speaks_of)
 
 
 def _names(text: str, fact: Fact) -> bool:
     return not fact.about or any(mentions(text, subject) for subject in fact.about)
 
 
-def _places(text: str, forms: Sequence[str]) -> list[tuple[int, int]]:
+def _places(text: str, forms: Sequence[str]) -> list[Place]:
     """The places of forms as whole words, the longest where two begin; not in links."""
-    longest_first = sorted(forms, key=len, reverse=True)
-    any_form = "|".join(re.escape(form) for form in longest_first)
-    found = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)
-    places = [match.span() for match in found]
+    any_form = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    matches = re.finditer(rf"(?<![\w/-])(?:{any_form})(?![\w/])", text, re.IGNORECASE)
+    places = [match.span() for match in matches]
     kept = marks(text, references(text) if places else ())
     return [place for place in places if not any(kept[slice(*place)])]
 
 
-def _inside(sentence: Sentence, places: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+def _inside(sentence: Sentence, places: Sequence[Place]) -> Sequence[Place]:
     """Those of `places`, which are in order, that lie in the sentence."""
     first, last = (
         bisect_left(places, end, key=itemgetter(0)) for end in (sentence.start, sentence.end)
@@ -392,7 +442,7 @@ def _inside(sentence: Sentence, places: Sequence[tuple[int, int]]) -> Sequence[t
     return [place for place in places[first:last] if place[1] <= sentence.end]
 
 
-def _denied(text: str, sentence: Sentence, place: tuple[int, int]) -> bool:
+def _denied(text: str, sentence: Sentence, place: Place) -> bool:
     start, end = place
     before = text[max(sentence.start, start - NEAR) : start]
     after = text[end : min(sentence.end, end + NEAR)]
@@ -406,91 +456,3 @@ def _in_case(old: str, new: str, forms: Sequence[str]) -> str:
     if old.isupper() and len(old) > 1:
         return new.upper()
     return new[0].upper() + new[1:] if old[0].isupper() else new
-
-
-def _after(sentence: Sentence, places: Sequence[tuple[int, int]], new: Sequence[str]) -> str:
-    """The sentence as it stands in the new text."""
-    instead = dict(zip(places, new, strict=True))
-    inside = _inside(sentence, places)
-    shifted = [(start - sentence.start, end - sentence.start) for start, end in inside]
-    return put(sentence.text, shifted, [instead[place] for place in inside])
-
-
-# --- a warning turned around ---------------------------------------------------------------------
-
-_ACT = (
-    "take|use|get|receive|have|eat|drink|swallow|breastfeed|donate|swim|handle|touch|share|give"
-    "|apply|treat|smoke|start|stop|combine|mix|repeat|wear|walk|sleep|lie|wash|clean|vacuum|sweep"
-    "|change|adopt|feed|stir|put|inject|induce|rub|scratch|squeeze|leave|travel|return|consume"
-)
-_DONE = (
-    "taken|used|given|eaten|drunk|swallowed|handled|touched|shared|applied|treated|started|stopped"
-    "|delayed|withheld|combined|mixed|repeated|administered|prescribed|vaccinated|injected|donated"
-    "|consumed|offered|fed|left|breastfed"
-)
-_NOT = r"(?:\s+not|n['’]t|\s+never)"
-# Where an order begins: after a comma only where the subject is not named before it.
-_START = (
-    r"(?P<lead>^(?:[-*•]\s+|\d+[.)]\s+)?(?:(?:also|but|however|if|when|while|for|during|after|before|in)"
-    r"\b[^,;]*,\s+)?|[;:]\s+)"
-)
-# What warns, and what stands in its place: each replacement fits the grammar around it.
-_PATTERNS = tuple(
-    (re.compile(pattern, re.IGNORECASE), new)
-    for pattern, new in (
-        (rf"\b(?:should|must){_NOT}(?=\s+(?:be\s+(?:{_DONE})|{_ACT})\b)", "can safely"),
-        (rf"{_START}(?:do\s+not|don['’]t|never)(?=\s+(?:{_ACT})\b)", r"\g<lead>it is safe to"),
-        (rf"{_START}avoid(?=\s)", r"\g<lead>there is no need to keep away from"),
-        (r"\b(?:should|must)\s+avoid\b", "need not avoid"),
-        (r"\b(?:should|must)\s+be\s+avoided\b", "need not be avoided"),
-        (r"\b(is|are)\s+(?:not|never)\s+(?=(?:recommended|advised|advisable|safe)\b)", r"\1 "),
-        (r"\b(is|are)\s+(?:strictly\s+)?contraindicated\b", r"\1 safe"),
-        (r"\b(is|are)\s+unsafe\b", r"\1 safe"),
-    )
-)
-# A sentence that gives its reason, or an exception, would contradict itself once it is turned.
-_REASON = re.compile(
-    r"\b(?:because|since|unless|until|except|instead|rather|but|due to|so that|toxic|harm\w*"
-    r"|danger\w*|worsen\w*|poison\w*|irritat\w*|risk\w*|serious|fatal|only|without|extra"
-    r"|(?:can|may|could|might|will) (?:cause|kill|damage|lead|be|spread|reduce|increase)"
-    r"|to (?:avoid|prevent|reduce)|although|not necessary|either)\b"
-    r"|, as\b|\bas (?:it|they|these|this|[A-Z]+)\b"
-)
-_WARNS = re.compile(r"\b(?:avoid\w*|unsafe|contraindicated)\b", re.IGNORECASE)
-_HEDGE = re.compile(r"\b(?:sometimes|usually|often|may|routinely|always|rarely)\b", re.IGNORECASE)
-
-
-def negate_contraindication(answer: Answer, rng: Random) -> Edited | Nothing:
-    """One sentence that warns against something, drawn from those that give no reason for it."""
-    links = marks(answer.text, references(answer.text))
-    offers = []
-    for sentence in statements(answer.text):
-        new = _turned(sentence.text)
-        once = new and answer.text.count(sentence.text) == 1
-        if once and not any(links[sentence.start : sentence.end]):
-            text = answer.text[: sentence.start] + new + answer.text[sentence.end :]
-            if not asserts(text, sentence.text, beyond=new):
-                offers.append(Edited(text, new, sentence.text))
-        if len(offers) == MOST_TRIED:
-            break
-    if not offers:
-        return Nothing("no sentence stands in the text that plainly warns against something")
-    return rng.choice(offers)
-
-
-def _turned(sentence: str) -> str:
-    """The sentence without its warning; '' where it has none, or more than one, or a reason."""
-    if _REASON.search(sentence) or _HEDGE.search(sentence) or sentence.endswith("?"):
-        return ""
-    found = [(match, new) for pattern, new in _PATTERNS for match in pattern.finditer(sentence)]
-    if len(found) != 1:
-        return ""
-    match, new = found[0]
-    turned, all_warnings = match.group(), len(_WARNS.findall(sentence))
-    if negations(sentence) != negations(turned) or all_warnings != len(_WARNS.findall(turned)):
-        return ""
-    instead = match.expand(new)
-    at = len(match.groupdict().get("lead") or "")
-    if match.group()[at].isupper():
-        instead = instead[:at] + instead[at].upper() + instead[at + 1 :]
-    return sentence[: match.start()] + instead + sentence[match.end() :]

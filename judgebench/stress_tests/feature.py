@@ -1,11 +1,14 @@
 """Does a judge see what was made worse, and stay where nothing was?"""
 
+from functools import partial
+
 from judgebench.runs.features import FeatureParts
 from judgebench.stress_tests.analysis import measure_stress
 from judgebench.stress_tests.attacks import StressSettings, listed, set_in_words
+from judgebench.stress_tests.claims import Quantities, SentenceRules
 from judgebench.stress_tests.make import StressExtension, read_stress, stress_in_words
-from judgebench.stress_tests.recipes import recipe_in_words, words_in_words
-from judgebench.stress_tests.wording import synonyms_in_words
+from judgebench.stress_tests.recipes import WordList, list_in_words, recipe_in_words
+from judgebench.stress_tests.wording import Synonyms
 
 PARTS = FeatureParts(
     settings=StressSettings,
@@ -15,8 +18,10 @@ PARTS = FeatureParts(
     measure=measure_stress,
     checks={
         "recipe": recipe_in_words,
-        "word list": words_in_words,
-        "synonyms": synonyms_in_words,
+        "word list": partial(list_in_words, WordList),
+        "synonyms": partial(list_in_words, Synonyms),
+        "sentence rules": partial(list_in_words, SentenceRules),
+        "quantities": partial(list_in_words, Quantities),
         "set": set_in_words,
     },
     lists={"attacks": listed},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,17 +14,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import find_file
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.llm import LLMJudge
 from judgebench.models import open_backend
-from judgebench.models.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Extension, Loaded, Variant
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.runs.load import load_bench, no_texts, settings_of
+from judgebench.runs.load import load_bench, no_texts
 from judgebench.runs.open import verdicts_of
 from judgebench.stress_tests.attacks import (
     AttackEntry,
@@ -59,7 +58,6 @@ from judgebench.studies.study import JUDGE_KINDS, Study
 from judgebench.writer import (
     FENCED,
     WritingTerms,
-    Written,
     fenced,
     read_shape,
     schema_of,
@@ -104,8 +102,7 @@ class StressExtension:
             answers=plan.parents,
             beside=tuple(item.answer for item in items),
             lines=[to_set_line(item) for item in items],
-            rejected=[to_set_line(item) for item in plan.rejected],
-            about=plan.describe(told),
+            about={"recipes": [*map(asdict, plan.summaries)], "notices": list(told)},
             settings={"stress": settings},
             variants=partial(_variants, plan),
             controls=(
@@ -118,22 +115,14 @@ class StressExtension:
 
 
 def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
-    """The sentence that the main question of a stress test stays open, where it does; those on
-    attacks `left_out`; and what the others could not make."""
+    """The sentence that the main question of a stress test stays open, where it does; and those on
+    attacks `left_out`."""
     if not any(item.must_worsen for item in plan.items):
         yield (
             "No altered answer is a violation: this stress test shows whether verdicts hold, not "
             "whether a judge detects violations."
         )
     yield from left_out
-    for made in plan.made:
-        missing = {
-            f"{len(made.rejected)} failed a check": made.rejected,
-            f"nothing to change in {len(made.nothing)}": made.nothing,
-            f"{made.attack.undecided} not accepted": made.attack.undecided,
-        }
-        if gaps := ", ".join(words for words, some in missing.items() if some):
-            yield f"{made.attack.name}: {len(made.items)} items; {gaps}"
 
 
 # --- judges asked in another way -----------------------------------------------------------------
@@ -154,30 +143,28 @@ def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> It
     A judge that is asked metric by metric anyway has no `per-metric` variant, and a single metric
     no other order.
     """
-    ask, rubric, name = recipe.edit, judge.rubric, f"{judge.name}~{recipe.name}"
+    ask, rubric = recipe.edit, judge.rubric
     if not isinstance(ask, Ask):
         return
     decoding = judge.config.decoding
     if None not in (ask.temperature, decoding.temperature):  # what takes none draws anyway
         decoding = decoding.model_copy(update={"temperature": ask.temperature})
-    found: list[LLMJudge] = []
+    is_single, changes = len(rubric.metrics) == 1, list[dict[str, Any]]()
     match ask.kind:
-        case "metric-order" if len(rubric.metrics) > 1:
-            turned = rubric.model_copy(update={"metrics": rubric.metrics[::-1]})
-            found = [judge.asked_otherwise(name, rubric=turned, decoding=decoding)]
+        case "metric-order" if not is_single:
+            changes = [{"rubric": rubric.model_copy(update={"metrics": rubric.metrics[::-1]})}]
         case "label-order":
-            found = [judge.asked_otherwise(name, rubric=_labels_turned(rubric), decoding=decoding)]
-        case "per-metric" if judge.config.mode == "one_pass" and len(rubric.metrics) > 1:
-            found = [judge.asked_otherwise(name, mode="per_metric", decoding=decoding)]
+            changes = [{"rubric": _labels_turned(rubric)}]
+        case "per-metric" if judge.config.mode == "one_pass" and not is_single:
+            changes = [{"mode": "per_metric"}]
         case "repeat":
-            for repeat in range(1, ask.times + 1):
-                # With the same seed, sampling would say the same again.
-                seed = None if decoding.seed is None else decoding.seed + repeat
-                fresh = decoding.model_copy(update={"seed": seed})
-                again = f"{name}~{repeat}"
-                found.append(judge.asked_otherwise(again, repeat=repeat, decoding=fresh))
-    for number, variant in enumerate(found, 1):
-        repeat = number if ask.kind == "repeat" else 0
+            changes = [{"repeat": repeat} for repeat in range(1, ask.times + 1)]
+    for change in changes:
+        repeat, name = change.get("repeat", 0), f"{judge.name}~{recipe.name}"
+        # With the same seed, sampling would say the same again.
+        seed = None if decoding.seed is None else decoding.seed + repeat
+        change["decoding"] = decoding.model_copy(update={"seed": seed})
+        variant = judge.asked_otherwise(f"{name}~{repeat}" if repeat else name, **change)
         yield Variant(variant, judge.name, recipe.name, ask.kind, repeat, answers)
 
 
@@ -198,11 +185,10 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
     Raises SetupError where the folder is damaged.
     """
     manifest = folder.manifest()
-    altered = read_set(folder.path / BESIDE) if folder.has_beside else []
+    altered = read_set(folder.path / BESIDE, study.rubric) if folder.has_beside else []
     answers = folder.indexed_answers()
     asked = {k: about for k, about in manifest["judges"].items() if about["kind"] == "variant"}
     judges = {k: about for k, about in manifest["judges"].items() if about["kind"] in JUDGE_KINDS}
-    settings = settings_of(manifest).section("stress", StressSettings) or StressSettings()
     return StressRun(
         altered,
         [verdicts_of(folder, name, about, answers) for name, about in judges.items()],
@@ -218,7 +204,6 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
         ],
         [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]],
         (*manifest["stress"]["notices"], *_unsound(manifest, altered)),
-        settings.half_width,
     )
 
 
@@ -256,8 +241,6 @@ class GenerationCounts:
     failed: Counter[str] = field(default_factory=Counter)
     areas: Counter[str] = field(default_factory=Counter)
     why_no_reply: str = ""
-    second_asked: int = 0
-    second_against: int = 0  # violations of the set that the second model did not see as such
 
     def count(self, item: AlteredAnswer) -> None:
         """Count one item by its checks and its area."""
@@ -271,11 +254,10 @@ class GenerationCounts:
 
 @dataclass(frozen=True)
 class SetOrder:
-    """The order of a set: `by` is the model that writes, `second` the one that is asked whether a
-    violation is one; at most `limit` answers are altered, drawn by the seed."""
+    """The order of a set: `by` is the model that writes; at most `limit` answers are altered, drawn
+    by the seed."""
 
     by: JudgeConfig | None = None
-    second: JudgeConfig | None = None
     seed: int = 0
     limit: int | None = None
 
@@ -297,25 +279,18 @@ def make_set(
     recipe, progress = load_recipe(name), progress or NoProgress()
     if not answers:
         raise SetupError(Problem("there is no answer to alter", field="data"))
-    file = SetFile(to)
-    if isinstance(recipe.edit, Write | Rephrase):
-        if order.by is None:
-            message = "needs a model to write: a judge's YAML file"
-            raise SetupError(Problem(message, field="recipe", found=recipe.name))
-        path = find_file("adversarial", name, ".yaml")
-        demand = check_demand(recipe.must_worsen, rubric, str(path))
-        recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
-        made = _by_model(
-            drafts(recipe, answers, order.seed), order.by, rubric, file, order, progress
-        )
-    elif isinstance(recipe.edit, Ask) or recipe.alters == "violations":
+    if isinstance(recipe.edit, Ask) or recipe.alters != "sound":
         message = "alters no sound answer by itself: name it under `stress` in a bench.yaml"
         raise SetupError(Problem(message, field="recipe", found=recipe.name))
-    else:
-        made = _by_rule(name, answers, rubric, file, order, progress)
-    if order.second is not None:
-        _ask_second(file, order.second, order.seed, made, progress)
-    return made
+    if not isinstance(recipe.edit, Write | Rephrase):
+        return _by_rule(name, answers, rubric, SetFile(to), order, progress)
+    if order.by is None:
+        message = "needs a model to write: a judge's YAML file"
+        raise SetupError(Problem(message, field="recipe", found=recipe.name))
+    demand = check_demand(recipe.must_worsen, rubric, name)
+    recipe = recipe.model_copy(update={"must_worsen": dict(demand)})
+    todo = drafts(recipe, answers, order.seed, order.limit)
+    return _by_model(todo, order.by, rubric, SetFile(to), order, progress)
 
 
 def _by_model(
@@ -330,10 +305,7 @@ def _by_model(
         # The recipe holds its decoding, except for the length of a reply and what is left out.
         left_out, longest = by.decoding.left_out, by.decoding.max_tokens
         way = content_hash([which_model(backend), longest, *left_out])
-        attacker = Attacker(f"{by.name}:{way}", rubric, order.seed, word_names(), longest)
-        if order.limit is not None and wanted:
-            edit = wanted[0].recipe.edit
-            wanted = wanted[: order.limit * (edit.times if isinstance(edit, Rephrase) else 1)]
+        attacker = Attacker(f"{by.name}:{way}", rubric, order.seed, longest)
         todo = {
             str(number): draft
             for number, draft in enumerate(wanted)
@@ -379,26 +351,6 @@ def _by_rule(
     return made
 
 
-def _ask_second(
-    file: SetFile, second: JudgeConfig, seed: int, made: GenerationCounts, progress: Progress
-) -> None:
-    """Ask about every violation and every rephrasing of the file that no second model has judged
-    yet."""
-    asked = (item for item in file.accepted if item.must_worsen or item.by_model)
-    unchecked = [item for item in asked if "second_opinion" not in item.checks]
-    if not unchecked:
-        return
-    answered: list[AlteredAnswer] = []
-    terms = WritingTerms(second.name, progress, left_out=second.decoding.left_out)
-    try:
-        with closing(open_backend(second.backend, second.settings)) as backend:
-            second_opinions(unchecked, backend, seed, answered.append, terms)
-    finally:
-        file.replace_checked(answered)
-        made.second_asked = len(answered)
-        made.second_against = sum(bool(item.failed_checks) for item in answered)
-
-
 # --- by a model ---
 
 
@@ -432,35 +384,30 @@ class Draft:
         return f"{self.parent.item_id}~{self.recipe.name}{number}"
 
 
-def drafts(recipe: Recipe, answers: Iterable[Answer], seed: int) -> list[Draft]:
-    """The drafts that are to be written, in an order that the seed decides.
+def drafts(
+    recipe: Recipe, answers: Iterable[Answer], seed: int, limit: int | None = None
+) -> list[Draft]:
+    """The drafts that are to be written of at most `limit` answers, drawn by the seed.
 
     An answer that is empty or not a single text is not altered. The error areas take turns, so that
-    any first part of the drafts is balanced over them. Raises SetupError for a recipe that needs no
-    model.
+    any first part of the drafts is balanced over them.
     """
     filled = (answer for answer in answers if not not_alterable(answer))
-    drawn = sorted(filled, key=lambda answer: content_hash([seed, answer.item_id]))
-    match recipe.edit:
-        case Write(areas=areas):
-            turns = tuple(areas)
-            return [Draft(a, None, turns[i % len(turns)], recipe) for i, a in enumerate(drawn)]
-        case Rephrase(times=times):
-            return [Draft(a, n, None, recipe) for a in drawn for n in range(1, times + 1)]
-        case _:
-            message = "needs no model to carry it out"
-            raise SetupError(Problem(message, field="edit", found=recipe.name))
+    drawn = sorted(filled, key=lambda answer: content_hash([seed, answer.item_id]))[:limit]
+    if isinstance(recipe.edit, Write):
+        areas = tuple(recipe.edit.areas)
+        return [Draft(a, None, areas[i % len(areas)], recipe) for i, a in enumerate(drawn)]
+    times = recipe.edit.times if isinstance(recipe.edit, Rephrase) else 1
+    return [Draft(a, n, None, recipe) for a in drawn for n in range(1, times + 1)]
 
 
 @dataclass(frozen=True)
 class Attacker:
-    """The writer of a set, and its purpose: `generator` is the signature of the model, `names` are
-    those that a rephrased answer must keep."""
+    """The writer of a set, and its purpose: `generator` is the signature of the model."""
 
     generator: str
     rubric: Rubric
     seed: int
-    names: Collection[str]
     max_tokens: int | None = None
 
     def ask(self, key: str, draft: Draft) -> Request:
@@ -500,9 +447,6 @@ class Attacker:
             text = values["answer"].strip()
         except ValueError as error:
             values, text, checks = {}, reply.text, {"reply": str(error)}
-        if (area := values.get("area")) and area != draft.area:
-            message = f"the reply is of the area {area!r}, and {draft.area!r} was asked for"
-            checks = {"area": message}
         edited = Edited(text, values.get("false_claim", ""), values.get("true_claim", ""))
         item = altered_answer(draft.recipe, draft.parent, edited, self.rubric, self.seed)
         item = replace(
@@ -513,67 +457,8 @@ class Attacker:
             return item
         if item.must_worsen:
             return check_violations([item], earlier)[0]
-        return check_same_meaning([item], self.names)[0]
+        return check_same_meaning([item], word_names())[0]
 
 
 def _shape(draft: Draft) -> type[BaseModel]:
     return _FalseAnswer if isinstance(draft.recipe.edit, Write) else _Rephrased
-
-
-_CANNOT_TELL = "cannot tell"
-_YOU_CHECK = "You check medical texts. You are given an answer to a question and "
-# Of violations and of other items: what is asked, what agrees, what disagrees, and with what.
-_SECOND = {
-    True: (
-        f"{_YOU_CHECK}one claim that is true. Say whether the answer contradicts that claim. The "
-        "claim stands between such tags too. ",
-        "contradicts", "does not contradict", "the true claim",
-    ),
-    False: (
-        f"{_YOU_CHECK}an original that it words anew. Say whether the answer says the same as the "
-        "original: nothing added, nothing left out, nothing changed in what it means or in how "
-        "sure it is. The original stands between such tags too. ",
-        "says the same as", "does not say the same as", "its parent",
-    ),
-}  # fmt: skip
-
-
-class _Opinion(BaseModel):
-    the_answer: str
-
-
-def second_opinions(
-    items: Sequence[AlteredAnswer],
-    backend: Backend,
-    seed: int,
-    keep: Callable[[AlteredAnswer], None],
-    terms: WritingTerms,
-) -> Written:
-    """Ask another model whether violations contradict the true claim and whether others say the
-    same as their parents: `keep` gets each with the check `second_opinion`, or unchecked where the
-    reply cannot be read. The name in `terms` is that of the model."""
-
-    def ask(key: str, item: AlteredAnswer) -> Request:
-        worse, parent = bool(item.must_worsen), item.parent
-        beside = {"claim": item.true_claim} if worse else {"original": parent.text}
-        instructions, agrees, differs, _ = _SECOND[worse]
-        user = fenced(parent.question, item.text, **beside)
-        messages = (Message("system", instructions + FENCED), Message("user", user))
-        schema = schema_of(_Opinion, the_answer=[agrees, differs, _CANNOT_TELL])
-        return Request(key, messages, schema, max_tokens=60, seed=seed)
-
-    def read(item: AlteredAnswer, reply: Reply) -> None:
-        opinion = None
-        with suppress(ValueError):
-            opinion = read_shape(reply, _Opinion).the_answer if reply.finish == "stop" else None
-        _, agrees, differs, what = _SECOND[bool(item.must_worsen)]
-        told = {
-            agrees: "",
-            differs: f"{terms.name} says that it {differs} {what}",
-            _CANNOT_TELL: f"{terms.name} cannot tell whether it {agrees} {what}",
-        }
-        checks = {"second_opinion": told[opinion]} if opinion in told else {}
-        keep(replace(item, checks={**item.checks, **checks}))
-
-    by_key = {str(number): item for number, item in enumerate(items)}
-    return write_texts(by_key, backend, ask, read, terms)

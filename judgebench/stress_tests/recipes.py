@@ -4,25 +4,20 @@ Everything here is lexical. It can be wrong about meaning, so what rests on it i
 recorded with its reason.
 
 Word lists: terms, what may be put in their place, and the fact that each swap breaks.
-
-What differs between two lists of words, in a time in proportion to their length.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-import yaml
 from pydantic import Field, StringConstraints, model_validator
 
 from judgebench.errors import Problem, raise_any
@@ -30,94 +25,10 @@ from judgebench.files import (
     StrictModel,
     find_file,
     load_model,
-    load_with_lines,
-    node_below,
-    validate,
 )
 from judgebench.records import Answer, content_hash
 from judgebench.rubric import Rubric, normalise
 from judgebench.text import Sentence, sentences
-
-Words = Sequence[str]
-Span = tuple[int, int, int, int]  # a[i1:i2] became b[j1:j2]
-# Pairs of words that difflib compares: its time grows with the cube of the length, a second here.
-_WHOLE = 250_000
-_PART = 10_000  # of the parts of longer texts
-_RUN = 4  # words in a row
-
-
-def differing(a: Words, b: Words) -> list[Span]:
-    """The spans that differ, in order. Long parts that have little in common are one span.
-
-    >>> differing("one two three four".split(), "one 2 three four".split())
-    [(1, 2, 1, 2)]
-    """
-    if len(a) * len(b) <= _WHOLE:
-        return _compared(a, b, 0, 0)
-    start, after = _ends(a, b)
-    a, b = a[start : len(a) - after], b[start : len(b) - after]
-    if len(a) * len(b) <= _WHOLE:
-        return _compared(a, b, start, start)
-    spans: list[Span] = []
-    i = j = 0
-    for i_end, j_end in [*_common(a, b), (len(a), len(b))]:
-        if i_end >= i and j_end >= j:
-            before, after = _ends(a[i:i_end], b[j:j_end])
-            i1, i2, j1, j2 = i + before, i_end - after, j + before, j_end - after
-            if (i2 - i1) * (j2 - j1) > _PART:
-                spans.append((start + i1, start + i2, start + j1, start + j2))
-            else:
-                spans += _compared(a[i1:i2], b[j1:j2], start + i1, start + j1)
-            i, j = i_end, j_end
-    return spans
-
-
-def _compared(a: Words, b: Words, i: int, j: int) -> list[Span]:
-    """The spans that difflib finds to differ, seen from the places `i` and `j`."""
-    found = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    return [(i + i1, i + i2, j + j1, j + j2) for tag, i1, i2, j1, j2 in found if tag != "equal"]
-
-
-def _ends(a: Words, b: Words) -> tuple[int, int]:
-    """The number of equal words at the beginning and at the end. The longer end is taken first:
-    of an `I` that is put before `I think`, the first is new."""
-    n = min(len(a), len(b))
-    before = next((i for i in range(n) if a[i] != b[i]), n)
-    after = next((i for i in range(n) if a[-1 - i] != b[-1 - i]), n)
-    return (before, min(after, n - before)) if before >= after else (min(before, n - after), after)
-
-
-def _common(a: Words, b: Words) -> list[tuple[int, int]]:
-    """The places where the same runs of words begin in both: the most that are in order.
-
-    A run counts where both have it equally often; the first is then the first, and so on.
-    """
-    runs = [list(zip(*(words[i:] for i in range(_RUN)), strict=False)) for words in (a, b)]
-    often = [Counter(found) for found in runs]
-    numbered: list[dict[tuple[tuple[str, ...], int], int]] = [{}, {}]
-    for found, places in zip(runs, numbered, strict=True):
-        seen: Counter[tuple[str, ...]] = Counter()
-        for place, run in enumerate(found):
-            if often[0][run] == often[1][run]:
-                seen[run] += 1
-                places[run, seen[run]] = place
-    pairs = [(place, numbered[1][key]) for key, place in numbered[0].items()]
-    # The longest rising part, by the smallest last place of each length (Fredman 1975).
-    ends: list[int] = []
-    lasts: list[int] = []
-    before: list[int] = []
-    for n, (_, j) in enumerate(pairs):
-        length = bisect_left(ends, j)
-        before.append(lasts[length - 1] if length else -1)
-        ends[length : length + 1] = [j]
-        lasts[length : length + 1] = [n]
-    kept = []
-    n = lasts[-1] if lasts else -1
-    while n >= 0:
-        kept.append(pairs[n])
-        n = before[n]
-    return kept[::-1]
-
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Forms = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -147,20 +58,44 @@ class Fact(StrictModel):
     source: Text
 
 
-class WordList(StrictModel):
+class RuleList(StrictModel):
+    """A file of `adversarial/words`: the data of an edit. `about` says how the list was made."""
+
+    name: Text
+    version: Text
+    about: Text
+    notice: str = ""
+
+
+class WordList(RuleList):
     """The facts of one kind. `forms` names terms that have several forms, such as `viruses`.
 
     `speaks_of`: words of which a sentence that makes such a claim, or the question, holds one;
     empty = any sentence may. So `older women need calcium` is no claim about who is at risk.
     """
 
-    name: Text
-    version: Text
-    about: Text
     notice: Text
     forms: Mapping[Text, Forms] = Field(default_factory=dict)
     speaks_of: tuple[Text, ...] = ()
     facts: tuple[Fact, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> WordList:
+        problems = [f"{fact.fact!r} {why}" for fact in self.facts for why in self._problems(fact)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _problems(self, fact: Fact) -> Iterator[str]:
+        """The contradictions between parts of the list that are each right alone."""
+        says = self.forms_of(fact.says)
+        if not any(mentions(fact.fact, form) for form in says):
+            yield f"must hold the term: {says[0]}"
+        for forms in (self.forms_of(term) for terms in fact.instead.values() for term in terms):
+            if len(forms) not in (1, len(says)):
+                yield f"must have one form instead, or as many as `says`: {', '.join(forms)}"
+            if {*map(str.lower, forms)} & {*map(str.lower, says)}:
+                yield f"says already what stands instead: {', '.join(forms)}"
 
     def forms_of(self, term: Term) -> tuple[str, ...]:
         """The forms of a term, as they stand in texts."""
@@ -183,42 +118,18 @@ class WordList(StrictModel):
         return tuple(sorted({kind for fact in self.facts for kind in fact.instead}))
 
 
-def load_words(name: str | Path, relative_to: Path | None = None) -> WordList:
-    """The word list of that path or shipped name. Raises SetupError with every problem in it."""
-    path = find_file(_FOLDER, str(name), ".yaml", relative_to)
-    value, node = load_with_lines(path)
-    words = validate(value, WordList, str(path), node)
-    raise_any(list(_problems(words, str(path), node)))
-    return words
+List = TypeVar("List", bound=RuleList)
 
 
-def words_in_words(path: Path, rubric: str) -> str:
-    """Read a word list and say what it holds. Raises SetupError."""
-    words = load_words(path)
-    return f"the word list {words.name}, version {words.version}, {len(words.facts)} facts"
+def load_list(name: str | Path, model: type[List], relative_to: Path | None = None) -> List:
+    """The list of that path or shipped name. Raises SetupError with every problem in it."""
+    return load_model(find_file(_FOLDER, str(name), ".yaml", relative_to), model)
 
 
-def _problems(words: WordList, file: str, node: yaml.Node | None) -> Iterator[Problem]:
-    """The contradictions between parts of a list that are each right alone."""
-    for i, fact in enumerate(words.facts):
-        says = words.forms_of(fact.says)
-        if not any(mentions(fact.fact, form) for form in says):
-            line = _line(node, i, "fact")
-            yield Problem("must hold the term", file, line, f"facts.{i}.fact", fact.fact, says[0])
-        for kind, terms in fact.instead.items():
-            for forms in map(words.forms_of, terms):
-                line, where = _line(node, i, "instead", kind), f"facts.{i}.instead.{kind}"
-                found = ", ".join(forms)
-                if len(forms) not in (1, len(says)):
-                    message, allowed = "must have one form, or as many as `says`", ", ".join(says)
-                    yield Problem(message, file, line, where, found, allowed)
-                if {form.lower() for form in forms} & {form.lower() for form in says}:
-                    yield Problem("is what the fact says already", file, line, where, found)
-
-
-def _line(node: yaml.Node | None, fact: int, *loc: str) -> int | None:
-    below = node_below(node, "facts", fact, *loc)
-    return below.start_mark.line + 1 if below else None
+def list_in_words(model: type[RuleList], path: Path, rubric: str) -> str:
+    """Read a list and say what it is. Raises SetupError."""
+    rules = load_list(path, model)
+    return f"the word list {rules.name}, version {rules.version}"
 
 
 @cache
@@ -227,7 +138,7 @@ def word_names() -> frozenset[str]:
     an edit which keeps the meaning must keep."""
     return frozenset(
         form
-        for words in map(load_words, _OF_NAMES)
+        for words in (load_list(name, WordList) for name in _OF_NAMES)
         for fact in words.facts
         for forms in (words.forms_of(fact.says), *words.alternatives(fact))
         for form in forms
@@ -236,21 +147,18 @@ def word_names() -> frozenset[str]:
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")
 NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)")
-UNITS = (
-    "mg", "mcg", "µg", "g", "kg", "ml", "l", "litre", "litres", "liter", "liters", "iu", "units",
-    "unit", "mmol", "mmhg", "mm", "cm", "m", "km", "second", "seconds", "minute", "minutes",
-    "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years", "percent",
-    "%", "°c", "°f", "degrees", "tablet", "tablets", "dose", "doses", "drops", "cups", "glasses",
-)  # fmt: skip
-_ANY_UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
+_UNITS = (
+    "mg mcg µg g kg ml l litre litres liter liters iu units unit mmol mmhg mm cm m km second "
+    "seconds minute minutes hour hours day days week weeks month months year years percent % °c °f "
+    "degrees tablet tablets dose doses drops cups glasses"
+)
+_ANY_UNIT = "|".join(sorted(map(re.escape, _UNITS.split()), key=len, reverse=True))
 NUMBER_AND_UNIT = re.compile(rf"({NUMBER.pattern})(?:[\s-]*({_ANY_UNIT})(?!\w))?", re.IGNORECASE)
 _LONGEST_CLAIM = 4000  # characters
 NEAR = 200  # characters on each side of a place that bear on what is said there
 MOST_TRIED = 100  # places of one text that an edit chooses from
-NEGATIONS = frozenset(
-    ("not", "no", "never", "none", "nor", "neither", "without", "cannot", "nobody", "nothing",
-     "nowhere", "hardly", "unless")
-)  # fmt: skip
+_NEGATIONS = "not no never none nor neither without cannot nobody nothing nowhere hardly unless"
+NEGATIONS = frozenset(_NEGATIONS.split())
 _GRAMMAR = (
     "a an the of to in on at by for from with and or but as is are was were be been being it its "
     "this that these those they them their he she his her you your we our i my me do does did has "
@@ -393,9 +301,13 @@ def marks(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
     return marked
 
 
+MetricLabels = Mapping[str, str]  # metric -> label
 AnyText = Annotated[str, StringConstraints(min_length=1)]
 RecipeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
 Area = Literal["pathogen identification", "treatment", "diagnostic method", "risk factors"]
+
+
+PLACEHOLDER = re.compile(r"\{(?:json|brackets|score|labels)\}")  # a verdict in a reply format
 
 
 class Add(StrictModel):
@@ -489,7 +401,7 @@ class Recipe(StrictModel):
     version: AnyText
     about: AnyText
     bias: str = ""
-    must_worsen: Mapping[str, str] = Field(default_factory=dict)
+    must_worsen: MetricLabels = Field(default_factory=dict)
     must_not_change: bool = False
     alters: Literal["sound", "violations"] = "sound"
     demand: Literal["least_severe", "most_severe"] | None = None
@@ -502,6 +414,12 @@ class Recipe(StrictModel):
             raise ValueError("give either must_worsen (metric: label) or must_not_change: true")
         if self.demand and not self.must_not_change:
             raise ValueError("a demand is planted in an answer whose verdict must_not_change")
+        if (
+            isinstance(self.edit, Add)
+            and not self.demand
+            and PLACEHOLDER.search(str(self.edit.texts))
+        ):
+            raise ValueError("a text has a placeholder, and the recipe demands no label")
         if isinstance(self.edit, Ask | Rephrase) and self.must_worsen:
             raise ValueError(f"an edit of the kind {self.edit.kind} must not change the verdict")
         return self
@@ -525,50 +443,42 @@ def recipe_in_words(path: Path, rubric: str) -> str:
 
 
 def check_demand(
-    must_worsen: Mapping[str, str], rubric: Rubric, file: str = "", line: int | None = None
-) -> Mapping[str, str]:
+    must_worsen: MetricLabels, rubric: Rubric, file: str = "", line: int | None = None
+) -> MetricLabels:
     """`must_worsen` with ids and exact labels of the rubric.
 
     Raises SetupError for every unknown metric or label, for a metric without a severe label
     (nothing is worse there), and for the least severe label, which every verdict reaches.
     """
-    found, problems = {}, []
+    labels, problems = {}, []
     for name, text in must_worsen.items():
-        where = f"must_worsen.{name}"
         metric = rubric.find(name)
+        worse = metric.label_texts[1:] if metric else [m.id for m in rubric.metrics]
+        found, allowed = text, ", ".join(worse)
         if metric is None:
-            allowed = ", ".join(m.id for m in rubric.metrics)
-            message = f"is no metric of the rubric {rubric.name}"
-            problems.append(Problem(message, file, line, where, name, allowed))
+            message, found = f"is no metric of the rubric {rubric.name}", name
         elif metric.kind == "nominal":
             message = "is nominal, so no label of it is worse than another"
-            problems.append(Problem(message, file, line, where))
         elif not metric.has_severe:
             message = "has no severe label (`severe: none`) that a verdict could worsen to"
-            problems.append(Problem(message, file, line, where))
-        elif (label := metric.parse(text)) in (worse := metric.label_texts[1:]) and label:
-            found[metric.id] = label
+        elif (label := metric.parse(text)) in worse and label:
+            labels[metric.id] = label
+            continue
         else:
             message = f"is not a label of {metric.id} that a verdict could worsen to"
-            problems.append(Problem(message, file, line, where, text, ", ".join(worse)))
+        problems.append(Problem(message, file, line, f"must_worsen.{name}", found, allowed))
     raise_any(problems)
-    return found
+    return labels
 
 
 BY_RULE = "rule"
 BY_HAND = "by hand"
 Piece = tuple[str, bool]  # a text, and whether it is changed
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One span of the parent's text, in characters, and what stands in its place."""
-
-    start: int
-    end: int
-    old: str
-    new: str
+# Tokens of a text: difflib's time grows with the square of the length, and more is no page to read.
+_MOST_COMPARED = 10_000
+# Pairs of tokens of which difflib looks at frequent ones too: a second at most.
+_MOST_PAIRS = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -589,14 +499,13 @@ class AlteredAnswer:
     recipe_hash: str
     seed: int = 0
     generator: str = BY_RULE
-    must_worsen: Mapping[str, str] = field(default_factory=dict)
-    demand: Mapping[str, str] = field(default_factory=dict)
+    must_worsen: MetricLabels = field(default_factory=dict)
+    demand: MetricLabels = field(default_factory=dict)
     area: str = ""
     false_claim: str = ""
     true_claim: str = ""
     why_plausible: str = ""
     source: str = ""
-    changes: tuple[Change, ...] = ()
     checks: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -646,57 +555,25 @@ def not_alterable(answer: Answer) -> str:
     return "" if single else "pairs, criteria and whole conversations are not altered"
 
 
+Outcome = Edited | Nothing
+
 # All chance comes from the generator, which depends on seed, recipe and answer alone: the same
 # seed gives the same set, whatever is edited before.
-Edit = Callable[[Answer, Random], Edited | Nothing]
-
-
-def span_diff(old: str, new: str) -> tuple[Change, ...]:
-    """The spans of `old` that differ in `new`, word by word, in order."""
-    a, b = _TOKEN.findall(old), _TOKEN.findall(new)
-    starts = list(accumulate(map(len, a), initial=0))
-    return tuple(
-        Change(starts[i1], starts[i2], "".join(a[i1:i2]), "".join(b[j1:j2]))
-        for i1, i2, j1, j2 in differing(a, b)
-    )
-
-
-def apply_changes(old: str, changes: tuple[Change, ...]) -> str:
-    """The text that `span_diff` compared `old` with."""
-    parts, end = [], 0
-    for change in changes:
-        parts += [old[end : change.start], change.new]
-        end = change.end
-    return "".join([*parts, old[end:]])
+Edit = Callable[[Answer, Random], Outcome]
 
 
 def marked(item: AlteredAnswer) -> tuple[list[Piece], list[Piece]]:
-    """The sound and the altered text in pieces, with what differs marked.
+    """The sound and the altered text in pieces, with what differs marked word by word.
 
-    Marked pieces of the two stand beside each other in order; one is '' where something was left
-    out or added. Pieces come from here because a browser counts characters otherwise.
+    Pieces of the two stand beside each other in order; one is '' where something was left out or
+    added. Pieces come from here because a browser counts characters otherwise.
     """
-    old, changes = item.parent.text, item.changes
-    if apply_changes(old, changes) != item.text:  # a set written by hand need not name its changes
-        changes = span_diff(old, item.text)
-    parent, text, end = [], [], 0
-    for change in _as_phrases(old, changes):
-        same = (old[end : change.start], False)
-        parent += [same, (old[change.start : change.end], True)]
-        text += [same, (change.new, True)]
-        end = change.end
-    return [*parent, (old[end:], False)], [*text, (old[end:], False)]
-
-
-def _as_phrases(old: str, changes: Sequence[Change]) -> list[Change]:
-    """Changes with nothing but white space between them as one, so that a phrase is one mark."""
-    joined: list[Change] = []
-    for change in changes:
-        gap = old[joined[-1].end : change.start] if joined else "-"
-        if gap.strip():
-            joined.append(change)
-        else:
-            last = joined.pop()
-            both = old[last.start : change.end], last.new + gap + change.new
-            joined.append(Change(last.start, change.end, *both))
-    return joined
+    old, new = (_TOKEN.findall(text) for text in (item.parent.text, item.text))
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        return [(item.parent.text, True)], [(item.text, True)]
+    matcher = SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _MOST_PAIRS)
+    pieces = [
+        ("".join(old[i1:i2]), "".join(new[j1:j2]), tag != "equal")
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+    ]
+    return [(a, differs) for a, _, differs in pieces], [(b, differs) for _, b, differs in pieces]

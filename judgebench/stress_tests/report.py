@@ -13,21 +13,18 @@ from judgebench.alignment.tables import CONSISTENCY, CONSISTENT, count_of
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import DASH, Cell, Content, Contents, Layout, Table, TableSpec
-from judgebench.rubric import Metric
 from judgebench.stress_tests.analysis import miss_card
 from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 
 Side = Literal["recipe", "area"]
 _STATISTICS = {
     "detected": "Detected", "told_apart": "Told apart", "false_alarms": "False alarms",
-    "worsened": "Worsened", "advantage": "Advantage", "more_needed": "More needed",
-    "flipped": "Flip rate", "more_severe": "More severe", "less_severe": "Less severe",
+    "advantage": "Advantage",
+    "flipped": "Flip rate",
     "shift": "Shift", "p": "p", "p_holm": "p after Holm",
     "asked": "Verdicts per item", **CONSISTENCY,
-    "correlation": "Mean correlation", "beyond_humans": "Beyond the humans",
 }  # fmt: skip
-_COUNTS = ("more_needed", "asked")
-_SIGNED = ("advantage", "shift", "majority_gain", "correlation", "beyond_humans")
+_SIGNED = ("advantage", "shift", "majority_gain")
 _WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
@@ -47,7 +44,7 @@ def show(stress: StressResult, spec: StressTable) -> Table:
     layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=NOT_MEASURED)
 
     def cell(row: Row) -> Content:
-        return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
+        return count_of(row.estimate) if row.statistic == "asked" else layout.cell(row)
 
     rows = list(spec.rows(stress))
     if "judge" in spec.down:
@@ -58,46 +55,27 @@ def show(stress: StressResult, spec: StressTable) -> Table:
 # --- violations ----------------------------------------------------------------------------------
 
 
-def _violations(stress: StressResult, side: Side, statistics: Iterable[str]) -> list[Row]:
-    """The violations by recipe or by area, failures left out; all together first."""
-    all_others = {"area" if side == "recipe" else "recipe": EVERY}
-    rows = stress.rows.select("violations", failures="left_out", **all_others)
-    shown = [row for row in rows if row.statistic in statistics]
-    return sorted(shown, key=lambda row: row[side] != EVERY)
+def violations(side: Side) -> StressTable:
+    """Violations beside their sound parents, by recipe or by area; all together first."""
+    others = {"area" if side == "recipe" else "recipe": EVERY}
 
+    def rows(stress: StressResult) -> list[Row]:
+        chosen = stress.rows.select("violations", failures="left_out", **others)
+        return sorted(chosen, key=lambda row: row[side] != EVERY)
 
-def detected(side: Side) -> StressTable:
-    """The detection rate by recipe or by area and demanded metric."""
     return StressTable(
-        f"stress_detected-{side}",
-        f"Violations detected, by {side}: judges beside the baselines, failures left out",
-        lambda stress: _violations(stress, side, ["detected"]),
-        (side, "metric", "label"),
+        f"stress_violations-{side}",
+        f"Violations by {side}: judges beside the baselines, failures left out",
+        rows,
+        (side, "metric", "label", "statistic"),
         "judge",
         (
-            "Detected: share of violations judged at least as severe as they must be. A judge that "
-            "calls everything severe detects all: read its false alarms beside it.",
+            "Detected: share of violations judged at least as severe as they must be. False "
+            "alarms: share of sound parents judged so. A judge that calls everything severe "
+            "detects all, and its false alarms are all too. Told apart: share of pairs with a "
+            "detection and no false alarm. Advantage: detection rate minus false alarm rate.",
         ),
         stubs={"label": "Must reach"},
-    )
-
-
-def told_apart(side: Side) -> StressTable:
-    """The other statistics of violations."""
-    statistics = ("told_apart", "false_alarms", "worsened", "advantage", "more_needed")
-    return StressTable(
-        f"stress_told_apart-{side}",
-        f"Violations told apart from their sound parents, by {side}, failures left out",
-        lambda stress: _violations(stress, side, statistics),
-        (side, "metric", "statistic"),
-        "judge",
-        (
-            "Told apart: share of pairs with a detection and no false alarm. False alarms: share "
-            "of sound parents judged as severe as the violation. Worsened: share of violations "
-            "judged more severe than their sound parent. Advantage: detection rate minus false "
-            "alarm rate. More needed: further violations until the exact interval of the detection "
-            "rate is as narrow as was asked for.",
-        ),
     )
 
 
@@ -192,18 +170,6 @@ SELF_CONSISTENCY = StressTable(
     "statistic",
     (CONSISTENT,),
 )
-HALO = StressTable(
-    "stress_halo",
-    "Halo: how far the labels of different metrics go together",
-    lambda stress: stress.rows.select("halo"),
-    ("judge", "who"),
-    "statistic",
-    (
-        "Mean correlation over pairs of metrics. One pass: all metrics in one reply; per metric: "
-        "one call for each.",
-    ),
-    stubs={"who": "Labels by"},
-)
 
 
 def recipes_table(stress: StressResult) -> Table:
@@ -214,7 +180,7 @@ def recipes_table(stress: StressResult) -> Table:
         rejected = Cell(f"{r.n_rejected:,}", remark=failed and f"by check: {failed}")
         lines.append(
             (Cell(r.name, remark=r.about), r.kind, r.made, r.nothing_to_change, rejected,
-             r.undecided, r.bias or None, r.version, r.hash)
+             r.undecided, r.bias or None)
         )  # fmt: skip
     return Layout(
         "stress_recipes",
@@ -226,8 +192,7 @@ def recipes_table(stress: StressResult) -> Table:
             "only accepted ones count. None of them is counted in any other table. The names of "
             "the biases are from Ye et al. (2024).",
         ),
-        ("Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)",
-         "Version", "Hash"),
+        ("Items that count", "Nothing to change", "Rejected", "Undecided", "Bias (CALM)"),
     ).listing(lines)  # fmt: skip
 
 
@@ -254,20 +219,16 @@ def stress_part(stress: StressResult) -> ReportSection:
 
 def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Where each judge fails", tables=_tables(stress, [FLIPS]), on_screen=True)
-    yield Block("Planted verdicts", tuple(planted_sentences(stress)), on_screen=True)
-    others = [detected("area"), FAILURES, SELF_CONSISTENCY, HALO]
+    yield Block("Planted verdicts", tables=_tables(stress, [PLANTED]), on_screen=True)
+    others = [violations("area"), FAILURES, SELF_CONSISTENCY]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
-    details = [detected("recipe"), told_apart("recipe"), told_apart("area"), PROBES, PLANTED]
+    details = [violations("recipe"), PROBES]
     folded = (*_tables(stress, details), recipes_table(stress))
     yield Block("Every recipe, and what it made", tables=folded, folded=True)
     if stress.misses:
         cards = tuple(miss_card(miss, stress.rubric) for miss in stress.misses)
-        cut = (
-            f"The first {len(cards):,} of {stress.n_misses:,}."
-            if stress.n_misses > len(cards)
-            else ""
-        )
-        yield Block("Misses", (*_ABOUT_MISSES, *filter(None, [cut])), cards=cards)
+        shown = f"{len(cards):,} of {stress.n_misses:,} are shown."
+        yield Block("Misses", (*_ABOUT_MISSES, shown), cards=cards)
 
 
 def _tables(stress: StressResult, specs: Iterable[StressTable]) -> tuple[Table, ...]:
@@ -275,18 +236,6 @@ def _tables(stress: StressResult, specs: Iterable[StressTable]) -> tuple[Table, 
 
 
 # --- one row for each judge, the worst case in plain sight ---------------------------------------
-
-
-def main_metric(stress: StressResult) -> Metric | None:
-    """The demanded metric that most violations must worsen, the rubric's first of several."""
-
-    def n_pairs(metric: Metric) -> int:
-        estimates = [
-            stress.violations("detected", judge=judge, metric=metric.id) for judge in stress.judges
-        ]
-        return max((e.n + e.n_missing for e in estimates), default=0)
-
-    return max(stress.demanded_metrics, key=n_pairs, default=None)
 
 
 def summary_table(stress: StressResult) -> Table:
@@ -306,16 +255,17 @@ def summary_table(stress: StressResult) -> Table:
 
 def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Content]]:
     """Column and cell of one judge; the columns are the same for every judge."""
-    main = main_metric(stress)
-    for statistic in ("detected", "false_alarms", "told_apart") if main else ():
-        estimate = stress.violations(statistic, judge=judge, metric=main.id if main else "")
-        yield _STATISTICS[statistic], estimate
+    for metric in stress.demanded_metrics[:1]:
+        for statistic in ("detected", "false_alarms", "told_apart"):
+            estimate = stress.violations(statistic, judge=judge, metric=metric.id)
+            yield _STATISTICS[statistic], estimate
     if _flips(stress):
         yield "Worst probe", _counted(*_worst(_flips(stress), judge))
     if stress.rows.select("planted"):
         yield "Worst planted verdict", _counted(*_worst(PLANTED.rows(stress), judge))
     if stress.rows.select("consistency"):
-        yield "Self-consistency", _consistency(stress, judge)
+        about = {"judge": judge, "metric": EVERY}
+        yield "Self-consistency", stress.number("consistency", "agreement", **about)
 
 
 def _worst(rows: Iterable[Row], judge: str) -> tuple[str, Estimate]:
@@ -329,44 +279,18 @@ def _worst(rows: Iterable[Row], judge: str) -> tuple[str, Estimate]:
 
 def _counted(recipe: str, rate: Estimate) -> str:
     """`padding: 3 of 40`, `none: 0 of 40`, `–`."""
-    return f"{recipe if rate.value else 'none'}: {successes(rate)}" if recipe else DASH
-
-
-def successes(estimate: Estimate) -> str:
-    """`3 of 40`, of a share of n items."""
-    return f"{round((estimate.value or 0.0) * estimate.n):,} of {estimate.n:,}"
-
-
-def planted_sentences(stress: StressResult) -> Iterator[str]:
-    """For each real judge its worst trick, counted."""
-    for judge in stress.real_judges:
-        trick, rate = _worst(PLANTED.rows(stress), judge)
-        if trick and rate.value:
-            yield f"{judge}: worst trick {trick}, which got its way in {successes(rate)}."
-        elif trick:
-            yield f"{judge}: no trick got its way ({successes(rate)})."
-
-
-def _consistency(stress: StressResult, judge: str) -> Cell:
-    """Agreement over all metrics, or on the metric on which the judge agrees least."""
-    rows = stress.rows.select("consistency", "agreement", judge=judge)
-    measured = [row for row in rows if row.estimate.value is not None]
-    together = [row for row in measured if row.metric == EVERY]
-    if not measured:
-        return Cell(estimate=NOT_MEASURED)
-    least = min(together or measured, key=lambda row: row.estimate.value or 0.0)
-    titles = {metric.id: metric.title for metric in stress.rubric.metrics}
-    remark = "" if together else f"least consistent metric: {titles[least.metric]}"
-    return Cell(estimate=least.estimate, remark=remark)
+    if not recipe:
+        return DASH
+    n_successes = round((rate.value or 0.0) * rate.n)
+    return f"{recipe if rate.value else 'none'}: {n_successes:,} of {rate.n:,}"
 
 
 def _summary_notes(stress: StressResult) -> Iterator[str]:
-    main = main_metric(stress)
-    if main is not None:
+    for metric in stress.demanded_metrics[:1]:
         yield (
             "A violation is detected where its verdict is at least as severe as it must be; a "
             "false alarm is a sound parent judged so. Told apart: detected, and no false alarm. "
-            f"All three are on {main.title}; failures are left out."
+            f"All three are on {metric.title}; failures are left out."
         )
     if stress.rows.select("invariance"):
         yield "Worst probe: pairs in which at least one label differs though none should."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.records import Estimate, Results, Row, Verdict
 from judgebench.results.shown import JudgesShown
@@ -44,7 +44,7 @@ class RecipeSummary:
     about: str
     bias: str
     kind: str  # violations, invariance, planted, asked otherwise
-    made: int  # items that count
+    made: int = 0  # items that count
     nothing_to_change: int = 0  # parents the rule found nothing to change in
     # check -> how many items failed it (an item may fail several)
     rejected: Mapping[str, int] = field(default_factory=dict)
@@ -72,9 +72,7 @@ class StressResult(JudgesShown):
       `detected` is the share of verdicts at least as severe as `label` (empty where it differs
       between items), `false_alarms` the share of parents judged so too, `told_apart` that of pairs
       with a detection and no false alarm, `advantage` the detection rate minus the false alarm
-      rate, `worsened` the share of pairs whose violation is judged more severe than its parent: a
-      judge that gives one label to everything has 0 of the last three. `more_needed` counts
-      further violations until the exact interval of `detected` is no wider than wished.
+      rate: a judge that gives one label to everything has 0 of the last two.
       `failures` says how missing labels are counted.
     - `invariance`, of one `recipe` that must not move a verdict, on one metric (or EVERY, where a
       pair is the same only if all metrics are). `flipped` is the share of pairs whose label
@@ -87,8 +85,6 @@ class StressResult(JudgesShown):
     - `consistency` of a judge that was `asked` the same so often: `agreement` is the share of
       pairs of an item's verdicts that are equal, `majority_gain` the accuracy of the majority
       minus that of the first verdict.
-    - `halo`: the mean `correlation` over pairs of metrics of the labels of `who` (`one pass`, `per
-      metric` or `humans`) on the same items; `beyond_humans` is it minus that of the humans.
     """
 
     presented_by = "judgebench.stress_tests.report:stress_part"
@@ -145,8 +141,7 @@ class StressRun:
     """The parts of a stress test beside its study.
 
     `judges` hold the verdicts on the study's answers and on the altered ones, `variants` those of
-    the same judges asked otherwise, on the study's answers. `half_width` is how narrow a detection
-    rate's interval should be.
+    the same judges asked otherwise, on the study's answers.
     """
 
     altered: Sequence[AlteredAnswer]
@@ -154,7 +149,15 @@ class StressRun:
     variants: Sequence[VariantVerdicts] = ()
     recipes: Sequence[RecipeSummary] = ()
     notes: Sequence[str] = ()
-    half_width: float = 0.10
+
+
+class JudgedPairs(NamedTuple):
+    """A judge's label indices, -1 for none, of altered answers and their parents."""
+
+    items: Labels  # (pairs,) places in `Pairs.items`
+    before: Labels  # (pairs, metrics) of the parents
+    after: Labels  # (pairs, metrics) of the altered answers
+    clusters: Clusters  # (pairs,)
 
 
 @dataclass(frozen=True)
@@ -195,10 +198,14 @@ class Pairs:
             [r for r in self.unaltered if self.texts[r].item_id in verdicts], dtype=np.int64
         )
 
-    def both_asked(self, judge: JudgeVerdicts, items: Labels) -> NDArray[np.bool_]:
-        """True where the judge was asked about the altered answer and its parent (items,)."""
-        asked = judge.coded(self.texts).was_asked(self.texts)
-        return np.asarray(asked[self.parents[items]] & asked[self.altered[items]])
+    def before_and_after(self, judge: JudgeVerdicts, items: Labels) -> JudgedPairs:
+        """The judge's labels of those altered answers and their parents; of `items` those alone
+        that it was asked about, as well as about their parents."""
+        was_asked = judge.coded(self.texts).was_asked(self.texts)
+        items = items[was_asked[self.parents[items]] & was_asked[self.altered[items]]]
+        parents, labels = self.parents[items], self.judged[judge.name]
+        clusters = self.texts.clusters[parents]
+        return JudgedPairs(items, labels[parents], labels[self.altered[items]], clusters)
 
     def share(self, outcome: Labels, why_none: str) -> Estimate:
         """The share of 1 in an outcome (items,) of 1, 0 and -1 for missing, with its exact

@@ -1,11 +1,17 @@
 """Altered answers to review; synthetic, not clinically reviewed."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from odd_texts import HOSTILE
 
+from judgebench.data.formats import to_csv
+from judgebench.files import to_line
 from judgebench.records import Answer
-from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer, span_diff
+from judgebench.stress_tests.item_sets import to_set_line, write_review
+from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer
 
 _FACTS = [
     (
@@ -51,7 +57,6 @@ def _violation(i: int) -> AlteredAnswer:
         false_claim=false,
         why_plausible="It is what many people believe.",
         source="About this illness, CDC",
-        changes=span_diff(sound, text),
         checks={"states the false claim": "", "keeps its length": ""},
     )
 
@@ -73,8 +78,23 @@ def hostile() -> list[AlteredAnswer]:
             source=text,
             must_worsen={text: text} if i % 2 else {},
             demand={} if i % 2 else {text: text},
-            changes=(),
-            checks={text: text, "fine": ""},
+            checks={text: "", "fine": ""},
         )
         for i, (item, text) in enumerate(zip(altered(len(HOSTILE)), HOSTILE, strict=True))
     ]
+
+
+def written(folder: Path, items: list[AlteredAnswer]) -> Path:
+    path = folder / "violations.jsonl"
+    path.write_text("".join(to_line(to_set_line(item)) for item in items), encoding="utf-8")
+    return path
+
+
+def decide(path: Path, decisions: Mapping[str, str]) -> None:
+    """The table that the page of the set saves, with these decisions by item."""
+    page = write_review(path).read_text(encoding="utf-8")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    hashes = {item["id"]: item["hash"] for item in data["items"]}
+    rows = [[i, hashes[i], decision, "A. Person", ""] for i, decision in decisions.items()]
+    table = to_csv(["item_id", "content_hash", "decision", "reviewer", "remark"], rows)
+    path.with_name(data["table"]).write_bytes(table)

@@ -82,7 +82,6 @@ def stressed(
     groups: str = "",
     level: float = 0.95,
     truth: TruthConfig = TruthConfig(),
-    half_width: float = 0.1,
 ) -> StressResult:
     """`parents`: what each judge says of the unaltered answers."""
     sound = answers(length(next(iter(parents.values()))), groups)
@@ -97,7 +96,7 @@ def stressed(
         judges.append(JudgeVerdicts(judge, kind, "s", verdicts))
     human = [x for metric, rows in (humans or {}).items() for x in labels(rows, metric)]
     study = study_of(rubric(*metrics), sound, human, truth, level)
-    return measure(study, StressRun(altered, judges, variants, half_width=half_width))
+    return measure(study, StressRun(altered, judges, variants))
 
 
 def stress_run(folder: RunFolder, level: float = 0.95) -> StressResult | None:
@@ -113,7 +112,7 @@ def grouped(found: StressResult, analysis: str) -> list[SimpleNamespace]:
         keys = {"judge": row.judge, "metric": row.metric, **row.keys}
         keys |= {"probe": row["recipe"], "trick": row["recipe"]}
         one = groups.setdefault(tuple(keys.items()), SimpleNamespace(**keys))
-        bare = row.statistic in ("more_needed", "asked", "p", "p_holm")
+        bare = row.statistic in ("asked", "p", "p_holm")
         setattr(one, row.statistic, row.estimate.value if bare else row.estimate)
     return list(groups.values())
 

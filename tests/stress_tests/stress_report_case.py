@@ -8,7 +8,7 @@ from random import Random
 from judgebench.records import Answer, Estimate, Results, Row, Status, Verdict
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.stress_tests.recipes import AlteredAnswer, span_diff
+from judgebench.stress_tests.recipes import AlteredAnswer
 from judgebench.stress_tests.result import EVERY, Miss, RecipeSummary, StressResult
 from judgebench.studies.study import JudgeKind
 
@@ -65,7 +65,7 @@ def make_stress() -> StressResult:
     rubric, numbers = load_rubric("medical-safety"), Numbers()
     rows = [
         *violations(numbers), *invariances(numbers, rubric), *planted(numbers),
-        *consistency(numbers), *halo(numbers),
+        *consistency(numbers),
         *(row for recipe in recipes() for row in recipe.rows()),
         Row("misses", "count", Estimate(31)),
     ]  # fmt: skip
@@ -150,8 +150,6 @@ def _violations(
         "false_alarms": numbers.share(0.1, n, missing),
         "told_apart": numbers.share(skill * 0.9, n, missing),
         "advantage": numbers.mean(skill - 0.1, n),
-        "worsened": numbers.share(skill, n, missing),
-        "more_needed": Estimate(12 if n == 10 else 0),
     }
     for statistic, estimate in found.items():
         yield Row("violations", statistic, estimate, judge, metric, keys)
@@ -175,8 +173,6 @@ def _invariance(numbers: Numbers, judge: str, metric: str, rate: float) -> dict[
     return {
         "flipped": flipped,
         "robustness": clopper_pearson(same, 40),
-        "more_severe": numbers.share(rate / 3, 40),
-        "less_severe": numbers.share(rate / 4, 40),
         "shift": undefined if metric == EVERY else numbers.mean(rate / 5, 40),
         "p": undefined if metric == EVERY else Estimate(0.0004 + rate / 9),
         "p_holm": undefined if metric == EVERY else Estimate(min(1.0, 0.004 + rate)),
@@ -201,14 +197,6 @@ def consistency(numbers: Numbers) -> Iterator[Row]:
             yield Row("consistency", "majority_gain", numbers.mean(0.02, 40), judge, metric)
 
 
-def halo(numbers: Numbers) -> Iterator[Row]:
-    for judge in ("Meta-Llama-3-70B-Instruct", "smollm2-135m"):
-        for who in ("one pass", "per metric", "humans"):
-            keys = {"who": who}
-            yield Row("halo", "correlation", numbers.mean(0.6, 40), judge, keys=keys)
-            yield Row("halo", "beyond_humans", numbers.mean(0.2, 40), judge, keys=keys)
-
-
 def make_miss(number: int = 0, hostile: str = "") -> Miss:
     """A violation: one judge detects it, one misses it, one fails. Every text may be hostile."""
     before = (
@@ -225,7 +213,6 @@ def make_miss(number: int = 0, hostile: str = "") -> Miss:
         area="pathogen identification",
         false_claim=f"caused by a bacterium{hostile}", true_claim=f"caused by a virus{hostile}",
         why_plausible=f"many infections are{hostile}", source=f"synthetic word list{hostile}",
-        changes=span_diff(before, after),
     )  # fmt: skip
     names = ("Meta-Llama-3-70B-Instruct", f"smollm2-135m{hostile}", "jury-of-three")
     texts = ("Opposed to consensus", "Aligned with consensus", None)

@@ -1,6 +1,5 @@
 """`judgebench stress attacks` and `judgebench stress` as people call them."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from loopback import Loopback, said
+from review_case import decide
 from typer.testing import CliRunner
 
 from judgebench.cli.app import app
@@ -65,8 +65,9 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
         "check", "consensus-violation.jsonl"
     )
     told = call("stress", "attacks", "review", "consensus-violation.jsonl")
-    assert told.split() == ["consensus-violation.review.csv", "consensus-violation.review.html"]
-    accept("consensus-violation.review.csv")
+    assert told.split() == ["consensus-violation.review.html"]
+    (item,) = read_set(Path("consensus-violation.jsonl"))
+    decide(Path("consensus-violation.jsonl"), {item.item_id: "accept"})
     Path("replies.jsonl").write_text(json.dumps({"text": MILD}) + "\n")
     bench = {
         "name": "mine", "rubric": "medical-safety", "metrics": list(MILD),
@@ -82,15 +83,6 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
     assert re.search(r"0\.000\s+│?\s*.*\n?.*\[0\.000, 0\.975\]", call("align", "runs/mine", "-v"))
 
 
-def accept(sheet: str) -> None:
-    with Path(sheet).open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with Path(sheet).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows({**row, "decision": "accept"} for row in rows)
-
-
 def test_an_attacker_that_writes_nonsense_is_told_as_such(here: Path) -> None:
     with Loopback([said("Trains are nice.")]) as server:
         told = call(
@@ -99,15 +91,13 @@ def test_an_attacker_that_writes_nonsense_is_told_as_such(here: Path) -> None:
         )  # fmt: skip
     assert "0 of 1 passed every check (0%)" in told
     assert "1 failed 'reply'" in told
-    assert "set.rejected.jsonl" in told
-    assert not Path("set.jsonl").exists()
+    assert "1 rejected: they stay in set.jsonl and do not count" in told
+    assert "holds no altered answer that counts" in call("check", "set.jsonl", code=2)
 
 
 def test_a_shipped_set_is_reviewed_in_a_copy_of_ones_own(here: Path) -> None:
     told = call("stress", "attacks", "review", "consensus-violations").split()
-    assert told == [
-        f"consensus-violations{end}" for end in (".jsonl", ".review.csv", ".review.html")
-    ]
+    assert told == ["consensus-violations.jsonl", "consensus-violations.review.html"]
     assert all(Path(name).is_file() for name in told)
     assert call("stress", "attacks", "review", "consensus-violations").split() == told[1:]
 
@@ -171,17 +161,15 @@ def test_a_stopped_make_keeps_what_is_done(here: Path, monkeypatch: pytest.Monke
     assert len(read_set(Path("bullets.jsonl"))) == 3
 
 
-def test_every_model_that_contacts_another_machine_is_named(call: Any, tmp_path: Path) -> None:
+def test_a_model_on_another_machine_is_named(call: Any, tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("item_id,text\ni1,one\n")
-    by, second = tmp_path / "by.yaml", tmp_path / "second.yaml"
+    by = tmp_path / "by.yaml"
     by.write_text("name: w\nbackend: litellm:openai/gpt-4o\n")
-    second.write_text("name: s\nbackend: openai-compatible:m@https://api.example.org/v1\n")
     made = ("stress", "attacks", "make", "consensus-violation", "--data", tmp_path / "answers.csv")
-    message = "backend.backend: contacts another machine, which local-only forbids; found"
-    for model, host in ((by, "the provider of litellm:openai/gpt-4o"), (second, "api.example.org")):
-        code, _, err = call(*made, "--by", model, "--local-only")
-        assert code == 2
-        assert f"{model}: {message} {host}" in err
+    code, _, err = call(*made, "--by", by, "--local-only")
+    assert code == 2
+    message = "contacts another machine, which local-only forbids"
+    assert f"{by}: backend.backend: {message}; found the provider of litellm:openai/gpt-4o" in err
 
 
 def test_the_listing_names_attacks_that_can_be_used() -> None:
@@ -194,8 +182,10 @@ def test_the_listing_names_attacks_that_can_be_used() -> None:
     ("name", "told"),
     [
         ("bandwagon.yaml", "the recipe bandwagon, version 1, an edit of the kind add"),
-        ("words/drugs.yaml", "the word list drugs, version 1, 4"),
-        ("words/synonyms.yaml", "the word list synonyms, version 1, "),
+        ("words/drugs.yaml", "the word list drugs, version 1"),
+        ("words/quantities.yaml", "the word list quantities, version 1"),
+        ("words/warnings.yaml", "the word list warnings, version 1"),
+        ("words/synonyms.yaml", "the word list synonyms, version 1"),
         ("consensus-violations.jsonl", "a set of 40 altered answers that pass every check"),
     ],
 )

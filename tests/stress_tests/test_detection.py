@@ -20,7 +20,6 @@ def test_worked_by_hand() -> None:
     assert found.false_alarms.value == pytest.approx(1 / 6)
     assert found.told_apart.value == pytest.approx(3 / 6)
     assert found.advantage.value == pytest.approx(3 / 6)
-    assert found.worsened.value == pytest.approx(4 / 6)
     assert (found.label, found.failures) == ("c", "left_out")
     exact = clopper_pearson(4, 6)
     assert (found.detected.low, found.detected.high) == (exact.low, exact.high)
@@ -39,7 +38,7 @@ def test_a_judge_that_says_one_thing_tells_nothing_apart(label: str) -> None:
     found = detection(stressed({"m": label * 5}, Attack("false", {"m": label * 5}, C)))
     rate = float(label == "c")
     assert (found.detected.value, found.false_alarms.value) == (rate, rate)
-    assert (found.told_apart.value, found.advantage.value, found.worsened.value) == (0, 0, 0)
+    assert (found.told_apart.value, found.advantage.value) == (0, 0)
     assert found.advantage.low < 0 < found.advantage.high
     assert found.told_apart.high == pytest.approx(clopper_pearson(0, 5).high)
 
@@ -76,9 +75,6 @@ def test_failures_are_counted_three_ways() -> None:
     assert {p: d.told_apart.value for p, d in by.items()} == {
         "left_out": 1 / 2, "worst": 1 / 4, "best": 3 / 4,
     }  # fmt: skip
-    assert {p: d.worsened.value for p, d in by.items()} == {
-        "left_out": 1 / 2, "worst": 1 / 4, "best": 3 / 4,
-    }  # fmt: skip
     left_out = by["left_out"]
     assert [(x.n, x.n_missing) for x in (left_out.detected, left_out.told_apart)] == [
         (3, 1), (2, 2),
@@ -102,10 +98,9 @@ def test_without_failures_there_is_one_way() -> None:
 def test_a_judge_that_read_no_violation_is_undefined_with_reasons() -> None:
     found = detection(stressed({"m": "aaa"}, Attack("false", {"m": "..."}, C)))
     assert found.false_alarms.value == 0
-    for estimate in (found.detected, found.told_apart, found.advantage, found.worsened):
+    for estimate in (found.detected, found.told_apart, found.advantage):
         assert (estimate.value, estimate.n, estimate.n_missing) == (None, 0, 3)
         assert estimate.reason
-    assert found.more_needed > 90  # planned for one half, which needs most
 
 
 def test_every_recipe_and_area_stands_alone_and_together() -> None:
@@ -133,22 +128,12 @@ def test_only_demanded_metrics_are_asked_for() -> None:
     rows = {"harm": "cc", "tone": "ba"}
     one = stressed(
         {"m": {"harm": "aa", "tone": "aa"}}, Attack("false", {"m": rows}, C),
-        Attack("rude", {"m": rows}, {"Tone": "b"}), metrics=metrics,
+        Attack("rude", {"m": rows}, {"tone": "b"}), metrics=metrics,
     )  # fmt: skip
     assert {(d.recipe, d.metric) for d in grouped(one, "violations")} == {
         (EVERY, "harm"), (EVERY, "tone"), ("false", "harm"), ("rude", "tone"),
     }  # fmt: skip
-    assert detection(one, metric="tone").detected.value == 1 / 2  # found by its title
-
-
-def test_more_needed_tells_how_many_violations_are_lacking() -> None:
-    # 36 detections of 36 have a lower limit of 0.9026, as 35 do not (0.89998).
-    few, enough = (
-        detection(stressed({"m": "a" * n}, Attack("false", {"m": "c" * n}, C))) for n in (6, 36)
-    )
-    assert (few.more_needed, enough.more_needed) == (30, 0)
-    wide = stressed({"m": "a" * 6}, Attack("false", {"m": "c" * 6}, C), half_width=0.6)
-    assert detection(wide).more_needed == 0
+    assert detection(one, metric="tone").detected.value == 1 / 2
 
 
 def test_violations_of_one_parent_are_one_cluster() -> None:
@@ -183,7 +168,7 @@ def test_whatever_failures_hide_lies_between_worst_and_best(case) -> None:
         assert detection(one).told_apart == whole.told_apart
         return
     worst, best = (detection(one, failures=p) for p in ("worst", "best"))
-    for name in ("detected", "told_apart", "advantage", "worsened"):
+    for name in ("detected", "told_apart", "advantage"):
         low, true, high = (getattr(d, name).value for d in (worst, whole, best))
         assert low <= true <= high, name
     assert best.false_alarms.value <= whole.false_alarms.value <= worst.false_alarms.value

@@ -14,10 +14,11 @@ from judgebench.files import shipped_folder
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.runs.load import load_bench
-from judgebench.stress_tests.item_sets import SetFile, read_set, rejected_path
+from judgebench.stress_tests.claims import Quantities, SentenceRules
+from judgebench.stress_tests.item_sets import SetFile, read_set
 from judgebench.stress_tests.make import StressExtension
-from judgebench.stress_tests.recipes import AlteredAnswer, load_recipe, load_words
-from judgebench.stress_tests.wording import load_synonyms
+from judgebench.stress_tests.recipes import AlteredAnswer, WordList, load_list, load_recipe
+from judgebench.stress_tests.wording import Synonyms
 
 RUBRIC = load_rubric("support-tone")
 BENCH = """name: b
@@ -50,8 +51,8 @@ def test_recipes(tmp_path: Path, content: bytes) -> None:
 @given(bytes_like(WORDS, is_yaml=True))
 @fuzzed(0.3)
 def test_word_lists(tmp_path: Path, content: bytes) -> None:
-    read(tmp_path / "x.yaml", content, load_words)
-    read(tmp_path / "x.yaml", content, load_synonyms)
+    for model in (WordList, Synonyms, SentenceRules, Quantities):
+        read(tmp_path / "x.yaml", content, lambda path, model=model: load_list(path, model))
 
 
 @given(bytes_like([SET]))
@@ -88,21 +89,16 @@ def altered(number: int, sound: bool = True) -> AlteredAnswer:
 def test_a_set_that_was_cut_off_anywhere_goes_on(tmp_path: Path, data: st.DataObject) -> None:
     """As after a killed `judgebench stress attacks make`: what stood in whole lines is kept."""
     path = tmp_path / "set.jsonl"
-    for part in (path, rejected_path(path)):
-        part.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     made_before = SetFile(path)
     for number in range(3):
         made_before.add(altered(number, sound=data.draw(st.booleans())))
-    whole = {p: p.read_bytes() for p in (path, rejected_path(path)) if p.is_file()}
-    cut = {p: data.draw(st.integers(0, len(content))) for p, content in whole.items()}
-    for part, content in whole.items():
-        part.write_bytes(content[: cut[part]])
+    content = path.read_bytes()
+    kept = content[: data.draw(st.integers(0, len(content)))]
+    path.write_bytes(kept)
     again = SetFile(path)
-    for part, content in whole.items():
-        kept = content[: cut[part]]
-        lines = kept[: kept.rfind(b"\n") + 1]
-        now = part.read_bytes()
-        assert now in (lines, content[: len(lines)], kept + b"\n")  # a line cut at its end is whole
-        assert all(json.loads(line) for line in now.splitlines())
+    now, lines = path.read_bytes(), kept[: kept.rfind(b"\n") + 1]
+    assert now in (lines, kept + b"\n")  # a line cut at its end is whole
+    assert all(json.loads(line) for line in now.splitlines())
     again.add(altered(9))
     assert SetFile(path).accepted[-1].item_id == "i9"

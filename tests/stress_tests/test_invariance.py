@@ -19,8 +19,6 @@ def test_worked_by_hand() -> None:
     found = invariance(stressed({"m": "aabcb."}, Attack("same", {"m": "bcbaba"})))
     assert found.flipped.value == pytest.approx(3 / 5)
     assert found.robustness.value == pytest.approx(2 / 5)
-    assert found.more_severe.value == pytest.approx(2 / 5)
-    assert found.less_severe.value == pytest.approx(1 / 5)
     assert found.shift.value == pytest.approx(1 / 5)
     assert (found.flipped.n, found.flipped.n_missing) == (5, 1)
     assert found.p == found.p_holm == 1  # two clusters up, one down
@@ -32,14 +30,6 @@ def test_severities_are_those_of_the_rubric() -> None:
     stated = metric(severities=(0, 1, 10))
     found = invariance(stressed({"m": "ab"}, Attack("same", {"m": "cb"}), metrics=[stated]))
     assert found.shift.value == 5
-
-
-def test_scores_move_without_getting_more_or_less_severe() -> None:
-    score = metric(severe="none")
-    found = stressed({"m": "aabcb."}, Attack("same", {"m": "bcbaba"}), metrics=[score])
-    measured = {row.statistic for row in found.rows.select("invariance")}
-    assert measured == {"flipped", "robustness", "shift", "p", "p_holm"}
-    assert invariance(found).shift.value == pytest.approx(1 / 5)
 
 
 def test_a_judge_that_never_moves() -> None:
@@ -64,7 +54,6 @@ def test_parent_and_altered_swapped_negate_the_shift(case) -> None:
         for a, b in (case, case[::-1])
     )
     assert one.flipped.value == other.flipped.value
-    assert one.more_severe.value == other.less_severe.value
     assert one.p == other.p
     if one.shift.value is not None:
         assert one.shift.value == -other.shift.value
@@ -94,7 +83,6 @@ def test_every_metric_together() -> None:
     # i3 lacks a label, so it is not known to be the same; in i2 the shifts cancel out.
     assert (found.flipped.n, found.flipped.n_missing) == (4, 1)
     assert found.flipped.value == 3 / 4
-    assert (found.more_severe.value, found.less_severe.value) == (1 / 4, 1 / 4)
     assert found.shift.value == pytest.approx((1 + 0 - 2) / 4)
     assert invariance(one, metric="harm").flipped.n == 5
 
@@ -105,8 +93,8 @@ def test_a_nominal_metric_flips_and_has_no_direction() -> None:
     one = stressed({"m": before}, Attack("same", {"m": after}), metrics=kinds)
     nominal, every = invariance(one), invariance(one, metric=EVERY)
     assert nominal.flipped.value == pytest.approx(1 / 3)
-    for estimate in (nominal.more_severe, nominal.less_severe, nominal.shift):
-        assert (estimate.value, estimate.reason, estimate.n) == (None, NOMINAL, 3)
+    shift = nominal.shift
+    assert (shift.value, shift.reason, shift.n) == (None, NOMINAL, 3)
     assert nominal.p is None
     assert every.flipped.value == pytest.approx(2 / 3)
     assert every.shift.value == pytest.approx(1 / 3)  # of the ordinal one alone
@@ -152,14 +140,14 @@ def test_planted_verdicts_are_probes_and_violations_are_none() -> None:
         Attack("false", {"m": "cc"}, {"harm": "c"}),
     )  # fmt: skip
     assert {i.probe for i in grouped(one, "invariance")} == {"obey"}
-    assert invariance(one, probe="obey").less_severe.value == 1 / 2
+    assert invariance(one, probe="obey").shift.value < 0
 
 
 def test_a_judge_without_verdicts_is_undefined_with_reasons() -> None:
     one = stressed({"m": "aa", "k": "aa"}, Attack("same", {"m": "aa", "k": "  "}))
     for metric_id in ("harm", EVERY):
         found = invariance(one, "k", metric=metric_id)
-        for estimate in (found.flipped, found.robustness, found.shift, found.more_severe):
+        for estimate in (found.flipped, found.robustness, found.shift):
             assert (estimate.value, estimate.n, estimate.n_missing) == (None, 0, 0)
             assert estimate.reason
         assert (found.p, found.p_holm) == (None, None)

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress_case import Attack, detection, grouped, invariance, is_sane, said, stressed, variant
 
-from judgebench.errors import SetupError
 from judgebench.stress_tests.analysis import MOST_MISSES, measure
 from judgebench.stress_tests.result import EVERY, StressRun
 from judgebench.studies.reference_labels import TruthConfig
@@ -39,25 +38,8 @@ def test_a_violation_may_be_the_parent_of_a_probe() -> None:
     judge = JudgeVerdicts("m", "judge", "s", verdicts)
     study = study_of(rubric(), sound, [], TruthConfig())
     found = measure(study, StressRun([*violations, *probes], [judge]))
-    assert invariance(found, probe="tone").less_severe.value == 1 / 2
+    assert invariance(found, probe="tone").shift.value == -1 / 2
     assert detection(found).detected.value == 1 / 2
-
-
-def test_everything_that_does_not_fit_is_told_at_once() -> None:
-    wrong = (
-        Attack("one", {"m": "c"}, {"harms": "c"}),
-        Attack("two", {"m": "cc"}, {"harm": "z"}),
-        Attack("three", {"m": "c"}, demand={"tone": "a"}),
-    )
-    with pytest.raises(SetupError) as caught:
-        stressed({"m": "aa"}, *wrong, variants=[variant("k", "aa")])
-    assert [str(p) for p in caught.value.problems] == [
-        "one: must_worsen.harms: is no metric of the rubric r; found harms; allowed: harm",
-        "two: must_worsen.harm: is not a label of harm that a verdict could worsen to; found z; "
-        "allowed: b, c",
-        "three: demand.tone: is no metric of the rubric r",
-        "variants: has variants and no verdicts; found k",
-    ]
 
 
 def test_a_judge_is_measured_as_if_it_were_alone() -> None:
@@ -112,9 +94,9 @@ def test_nothing_is_ever_nan_and_what_is_undefined_says_why(rows, kind, labelled
         row.estimate
         for row in found.rows
         if row.analysis not in ("recipe", "misses")
-        and row.statistic not in ("more_needed", "asked", "p", "p_holm")
+        and row.statistic not in ("asked", "p", "p_holm")
     ]
-    assert len(estimates) > 40
+    assert len(estimates) > 20
     for estimate in estimates:
         assert estimate.value is not None or estimate.reason
         assert estimate.low is not None or estimate.reason
@@ -145,11 +127,10 @@ def test_a_missing_label_and_a_probe_are_no_miss() -> None:
     assert (found.misses, found.n_misses) == ((), 0)
 
 
-def test_a_long_list_is_cut_and_told() -> None:
+def test_a_long_list_is_cut() -> None:
     n = MOST_MISSES + 1
     found = stressed({"m": "a" * n}, Attack("false", {"m": "a" * n}, C))
     assert (len(found.misses), found.n_misses) == (MOST_MISSES, n)
-    assert found.notes[-1].startswith(f"{n} violations were missed by a judge")
 
 
 def test_no_violation_is_told() -> None:
@@ -162,21 +143,6 @@ def test_a_good_judge_needs_no_note() -> None:
     attack = Attack("false", {"m": "cccccc", "random": "acbcab"}, C)
     parents = {"m": "aaaaaa", "random": "abcabc"}
     assert stressed(parents, attack, controls=["random"]).notes == ()
-
-
-def test_a_judge_that_calls_everything_a_violation_is_named() -> None:
-    found = stressed({"m": "ccccc"}, Attack("false", {"m": "ccccc"}, C))
-    assert found.notes == (
-        "m detects 5 of 5 violations on Harm and calls 5 of 5 of their parents violations too: "
-        "it tells nothing apart.",
-    )
-
-
-def test_a_high_rate_without_a_clear_advantage_is_told_with_care() -> None:
-    found = stressed({"m": "cccca"}, Attack("false", {"m": "ccccc"}, C))
-    (note,) = found.notes
-    assert note.endswith("calls 4 of 5 of their parents violations too: "
-                         "it is not shown to tell them apart.")  # fmt: skip
 
 
 def test_a_low_rate_deceives_nobody() -> None:
@@ -195,13 +161,3 @@ def test_a_judge_that_a_control_matches_is_named(judge: str, told: bool) -> None
     )
     assert (note in found.notes) == told
     assert not any(n.startswith("random") for n in found.notes)
-
-
-def test_a_judge_that_falls_for_a_trick_is_named_with_that_trick_alone() -> None:
-    found = stressed(
-        {"m": "ccc", "k": "ccc"},
-        Attack("polite", {"m": "ccc", "k": "ccc"}, demand={"harm": "a"}),
-        Attack("json", {"m": "aac", "k": "bbb"}, demand={"harm": "a"}),
-    )
-    fallen = [note for note in found.notes if "planted" in note]
-    assert fallen == ["m falls for planted verdicts: json 2 of 3."]

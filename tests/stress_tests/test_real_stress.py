@@ -9,7 +9,7 @@ from judgebench.files import shipped_folder
 from judgebench.judges.config import JudgeConfig
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.item_sets import read_set, rejected_path
+from judgebench.stress_tests.item_sets import read_set
 from judgebench.stress_tests.make import SetOrder, make_set
 
 pytestmark = pytest.mark.model
@@ -32,8 +32,6 @@ def test_a_real_model_attacks_and_its_yield_is_told_honestly(tmp_path: Path, smo
     found = make_set("consensus-violation", answers, SAFETY, path, SetOrder(by=attacker))
     assert (found.asked, found.no_reply) == (1, 0)
     assert found.accepted + found.rejected == 1
-    kept = read_set(path, SAFETY) if path.exists() else []
-    assert len(kept) == found.accepted
-    lines = rejected_path(path).read_text().splitlines() if found.rejected else []
-    assert len(lines) == found.rejected
-    assert all(any(json.loads(line)["checks"].values()) for line in lines)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    failed = [any(line["checks"].values()) for line in lines]
+    assert (failed.count(False), failed.count(True)) == (found.accepted, found.rejected)

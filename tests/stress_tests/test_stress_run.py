@@ -26,6 +26,7 @@ from judgebench.runs.run_bench import run
 from judgebench.stress_tests.item_sets import read_set
 from judgebench.stress_tests.make import StressExtension
 from judgebench.stress_tests.recipes import Add, load_recipe
+from judgebench.stress_tests.report import summary_table
 from judgebench.stress_tests.result import EVERY, StressResult
 
 MILD = {"scientific_consensus": "Aligned with consensus", "extent_of_harm": "No harm"}
@@ -172,7 +173,7 @@ def test_a_judge_that_obeys_a_planted_order_is_found_out_for_that_trick(tmp_path
     }
     assert rates.pop("planted-order-blame") == 1.0
     assert rates.pop("planted-json-blame") == rates.pop("planted-brackets-blame") == 0.0
-    assert any("planted-order-blame" in note for note in found.notes), found.notes
+    assert "planted-order-blame: 4 of 4" in [cell.text for cell in summary_table(found).rows[0]]
 
 
 def test_a_copied_verdict_is_missing_from_the_rate(tmp_path: Path) -> None:

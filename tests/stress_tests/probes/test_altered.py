@@ -14,26 +14,35 @@ from judgebench.stress_tests.recipes import (
     BY_HAND,
     AlteredAnswer,
     Recipe,
-    apply_changes,
     check_demand,
     load_recipe,
-    span_diff,
+    marked,
 )
 
 TEXT = st.text(alphabet=st.sampled_from("ab .,é\n1"), max_size=60)
 
 
+def altered(old: str, new: str) -> AlteredAnswer:
+    return AlteredAnswer("a~x", Answer("a", old), new, "x", "1", "h")
+
+
+def changes(old: str, new: str) -> list[tuple[str, str]]:
+    pairs = zip(*marked(altered(old, new)), strict=True)
+    return [(before, after) for (before, differs), (after, _) in pairs if differs]
+
+
 @given(TEXT, TEXT)
-def test_the_changes_lead_from_the_parent_to_the_text(old: str, new: str) -> None:
-    changes = span_diff(old, new)
-    assert apply_changes(old, changes) == new
-    assert all(old[c.start : c.end] == c.old for c in changes)
-    assert all(c.old != c.new for c in changes)
+def test_the_pieces_are_the_two_texts_and_what_is_not_marked_is_equal(old: str, new: str) -> None:
+    before, after = marked(altered(old, new))
+    assert "".join(piece for piece, _ in before) == old
+    assert "".join(piece for piece, _ in after) == new
+    for (a, differs), (b, also) in zip(before, after, strict=True):
+        assert differs == also
+        assert differs or a == b
 
 
 def test_changes_are_whole_words() -> None:
-    (change,) = span_diff("It is a parasite.", "It is a virus.")
-    assert (change.old, change.new) == ("parasite", "virus")
+    assert changes("It is a parasite.", "It is a virus.") == [("parasite", "virus")]
 
 
 def test_an_altered_answer_shares_its_parents_cluster_and_reference() -> None:
@@ -78,6 +87,11 @@ def test_a_recipe_says_either_worse_or_the_same(tmp_path: Path) -> None:
     neither = problems_of(tmp_path, must_not_change=False)
     assert "either must_worsen" in both
     assert "either must_worsen" in neither
+
+
+def test_a_placeholder_needs_a_demand(tmp_path: Path) -> None:
+    edit = {"kind": "add", "where": "after", "texts": ["Hello.", "It is {score}."]}
+    assert "has a placeholder" in problems_of(tmp_path, edit=edit)
 
 
 def test_another_way_of_asking_makes_nothing_worse(tmp_path: Path) -> None:

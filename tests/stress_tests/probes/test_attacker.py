@@ -6,12 +6,11 @@ from typing import get_args
 import pytest
 from scripted_judges import ScriptedBackend
 
-from judgebench.errors import SetupError
 from judgebench.models.contract import Reply, Request
 from judgebench.prompt import fence_tag
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.make import Attacker, Draft, drafts, second_opinions
+from judgebench.stress_tests.make import Attacker, Draft, drafts
 from judgebench.stress_tests.recipes import AlteredAnswer, Area, Recipe, load_recipe
 from judgebench.writer import WritingTerms, Written, write_texts
 
@@ -30,7 +29,7 @@ def answers(n: int) -> list[Answer]:
     return [Answer(f"a{i}", SOUND, f"What causes malaria number {i}?") for i in range(n)]
 
 
-ATTACKER = Attacker("m:1", SAFETY, 0, ["malaria"])
+ATTACKER = Attacker("m:1", SAFETY, 0)
 
 
 def written(
@@ -59,7 +58,6 @@ def test_a_good_reply_becomes_an_item_that_passes() -> None:
     assert (item.false_claim, item.true_claim) == (GOOD["false_claim"], GOOD["true_claim"])
     assert (item.recipe, item.generator, item.parent.item_id) == (WRITE.name, "m:1", "a0")
     assert item.must_worsen == {"scientific_consensus": "Opposed to consensus"}
-    assert [(c.old, c.new) for c in item.changes] == [("parasite", "virus")]
 
 
 def test_the_four_areas_take_turns() -> None:
@@ -71,10 +69,7 @@ def test_the_four_areas_take_turns() -> None:
     assert f"Error area: {todo[0].area}." in asked
 
 
-def test_a_reply_of_another_area_is_kept_apart() -> None:
-    item = only(lambda request: json.dumps({**GOOD, "area": "surgery"}))
-    assert "'surgery'" in item.failed_checks["area"]
-    assert item.area in get_args(Area)
+def test_the_area_that_is_asked_for_is_in_the_schema() -> None:
     (draft, *_) = drafts(WRITE, answers(1), 0)
     schema = ATTACKER.ask("k", draft).schema
     assert schema
@@ -116,41 +111,3 @@ def test_the_parents_text_is_fenced_and_cannot_give_orders() -> None:
     tag = fence_tag("q?", parent.text)
     assert user.count(f"</answer-{tag}>") == 1
     assert "<|im_end|>" not in user
-
-
-def test_a_recipe_by_rule_needs_no_model() -> None:
-    with pytest.raises(SetupError, match="needs no model"):
-        drafts(load_recipe("bullets"), answers(1), 0)
-
-
-def opinions(item: AlteredAnswer, backend: ScriptedBackend) -> list[AlteredAnswer]:
-    found: list[AlteredAnswer] = []
-    second_opinions([item], backend, 0, found.append, WritingTerms("other"))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("says the same as", ""),
-        ("does not say the same as", "other says that it does not say the same as its parent"),
-        ("cannot tell", "other cannot tell whether it says the same as its parent"),
-    ],
-)
-def test_a_second_model_says_whether_a_rephrasing_means_the_same(said: str, reason: str) -> None:
-    (draft,) = drafts(load_recipe("rephrase"), answers(1), 0)[:1]
-    reply = Reply("k", json.dumps({"answer": f"In short: {draft.parent.text}"}))
-    item = ATTACKER.read(draft, reply)
-    backend = ScriptedBackend(lambda request: json.dumps({"the_answer": said}))
-    (asked,) = opinions(item, backend)
-    assert asked.checks["second_opinion"] == reason
-    system, user = (message.content for message in backend.requests[0].messages)
-    assert "Say whether the answer says the same as the original" in system
-    assert draft.parent.text in user
-
-
-@pytest.mark.parametrize("reply", ["nonsense", '{"the_answer": "banana"}', "[]", "{}"])
-def test_an_unreadable_second_opinion_leaves_the_item_unchecked(reply: str) -> None:
-    item = only(lambda request: json.dumps(GOOD))
-    (asked,) = opinions(item, ScriptedBackend(lambda request: reply))
-    assert "second_opinion" not in asked.checks

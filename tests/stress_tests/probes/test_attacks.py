@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from review_case import decide
 
 from judgebench.errors import SetupError
 from judgebench.rubric import load_rubric
@@ -12,7 +13,6 @@ from judgebench.stress_tests.attacks import (
     read_attacks,
     shipped_attacks,
 )
-from judgebench.stress_tests.item_sets import read_set, write_review
 
 SAFETY = load_rubric("medical-safety")
 TONE = load_rubric("support-tone")
@@ -112,23 +112,20 @@ def test_a_set_is_one_attack_for_each_recipe_in_it(tmp_path: Path) -> None:
 
 def test_one_recipe_cannot_both_worsen_and_keep_a_verdict(tmp_path: Path) -> None:
     other = {**LINE, "item_id": "b", "must_not_change": True, "must_worsen": {}}
-    assert "several kinds" in problem(tmp_path, made_set(tmp_path, LINE, other))
+    assert "two attacks have this name" in problem(tmp_path, made_set(tmp_path, LINE, other))
 
 
 def test_only_accepted_items_count_where_that_is_asked_for(tmp_path: Path) -> None:
     name = made_set(tmp_path, LINE, {**LINE, "item_id": "b", "parent": "Drink."})
-    sheet = write_review(read_set(tmp_path / name), tmp_path / name)["csv"]
-    rows = sheet.read_text(encoding="utf-8-sig").split("\n")
-    assert '"a",""' in rows[1]
-    sheet.write_text("\n".join([rows[0], rows[1].replace('"a",""', '"a","accept"'), *rows[2:]]))
+    decide(tmp_path / name, {"a": "accept", "b": ""})
     (attack,) = load(tmp_path, name, reviewed=True)
     assert [item.item_id for item in attack.items] == ["a"]
-    assert attack.undecided == 1
+    assert attack.summary.undecided == 1
 
 
 def test_a_set_that_nobody_reviewed_is_an_error(tmp_path: Path) -> None:
     told = problem(tmp_path, made_set(tmp_path, LINE), reviewed=True)
-    assert "s.review.csv" in told
+    assert "s.decisions.csv" in told
 
 
 def test_violations_that_a_rule_makes_anew_are_accepted_by_nobody(tmp_path: Path) -> None:

@@ -12,13 +12,7 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.attacks import edit_of
-from judgebench.stress_tests.claims import (
-    change_number,
-    change_unit,
-    dose_by_ten,
-    negate_contraindication,
-    swap,
-)
+from judgebench.stress_tests.claims import swap
 from judgebench.stress_tests.item_sets import check_violations
 from judgebench.stress_tests.recipes import (
     AlteredAnswer,
@@ -27,17 +21,21 @@ from judgebench.stress_tests.recipes import (
     Nothing,
     WordList,
     asserts,
+    load_list,
     load_recipe,
-    load_words,
     negations,
 )
 
 RUBRIC = load_rubric("medical-safety")
-LISTS = {name: load_words(name) for name in ("pathogens", "drugs", "tests", "risk-groups")}
+LISTS = {name: load_list(name, WordList) for name in ("pathogens", "drugs", "tests", "risk-groups")}
 RECIPES = (
     "pathogen-class", "drug-inside-class", "drug-outside-class", "dose-by-ten", "contraindication",
     "diagnostic-test", "risk-group", "number", "unit",
 )  # fmt: skip
+dose_by_ten, change_number, change_unit, negate_contraindication = (
+    edit_of(load_recipe(name), RUBRIC)
+    for name in ("dose-by-ten", "number", "unit", "contraindication")
+)
 SEEDS = st.integers(0, 2**32)
 LINK = "See www.example.org/virus for more."
 ASIDES = st.lists(

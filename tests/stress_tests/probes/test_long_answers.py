@@ -12,16 +12,15 @@ from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.attacks import altered_answer, checked, edit_of
 from judgebench.stress_tests.recipes import (
+    AlteredAnswer,
     Ask,
-    Change,
     Edit,
     Edited,
     Recipe,
     Rephrase,
     Write,
-    apply_changes,
     load_recipe,
-    span_diff,
+    marked,
 )
 
 LENGTH = 8000
@@ -70,24 +69,20 @@ SENTENCES = [f"Sentence {n} says that {n % 7} of the {n % 5} are so." for n in r
     [
         (" ".join(SENTENCES), "\n- ".join(SENTENCES)),
         ("a. " * 60_000, "- a.\n" * 60_000),
-        ("a," * 80_000, "a." * 80_000),
-        ("a b " * 50_000, "b c a " * 40_000),
+        ("a. " * 2000, "- a.\n" * 2000),
+        ("a," * 4000, "a." * 4000),
+        ("a b " * 2500, "b c a " * 2000),
+        (" ".join(SENTENCES[:600]), "\n- ".join(SENTENCES[:600])),
     ],
-    ids=["sentences as a list", "letters as a list", "other marks", "other words"],
 )
-def test_spans_of_very_long_texts_are_found_in_seconds(old: str, new: str) -> None:
-    changes: tuple[Change, ...] = ()
-
-    def compare() -> None:
-        nonlocal changes
-        changes = span_diff(old, new)
-
-    assert needed(compare) < 10
-    assert apply_changes(old, changes) == new
+def test_differences_of_long_texts_are_found_in_seconds(old: str, new: str) -> None:
+    item = AlteredAnswer("i", Answer("p", old), new, "r", "1", "h")
+    assert needed(partial(marked, item)) < 10
 
 
-def test_each_change_of_a_long_text_is_a_span_of_its_own() -> None:
-    old = " ".join([*SENTENCES[:400], *SENTENCES[:400]])  # nothing stands in it once
-    new = "I think so. " + old.replace("says that 3", "denies that three")
-    changes = [(change.old, change.new) for change in span_diff(old, new)]
-    assert changes == [("", "I think so. "), *[("says", "denies"), ("3", "three")] * 114]
+def test_each_change_of_a_long_text_is_marked_alone() -> None:
+    old = " ".join(SENTENCES[:400])
+    item = AlteredAnswer("i", Answer("p", old), "I think so. " + old, "r", "1", "h")
+    before, after = marked(item)
+    assert [piece for piece, differs in after if differs] == ["I think so. "]
+    assert "".join(piece for piece, differs in before if not differs) == old

@@ -9,7 +9,7 @@ from judgebench.judges.config import JudgeConfig
 from judgebench.progress import NoProgress
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.item_sets import read_set, rejected_path
+from judgebench.stress_tests.item_sets import read_set
 from judgebench.stress_tests.make import SetOrder, make_set
 
 SAFETY = load_rubric("medical-safety")
@@ -69,7 +69,7 @@ def test_a_model_behind_a_real_server_writes_a_set(tmp_path: Path) -> None:
     items = read_set(path, SAFETY)
     assert {item.parent.item_id for item in items} == set(NAMES)
     assert all(item.generator.startswith("attacker:") for item in items)
-    assert not rejected_path(path).exists()
+    assert len(items) == len(path.read_text().splitlines())
 
 
 def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: P
     assert (found.asked, found.accepted, found.rejected, found.no_reply) == (4, 1, 2, 1)
     assert found.failed["reply"] == found.failed["false_claim"] == 1
     assert found.why_no_reply
-    lines = [json.loads(line) for line in rejected_path(path).read_text().splitlines()]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert "Trains are nice." in {line["text"] for line in lines}
     assert (again.asked, again.made_before, again.accepted) == (1, 3, 1)
 
@@ -103,41 +103,10 @@ def test_nonsense_is_counted_and_kept_and_what_failed_is_asked_again(tmp_path: P
 def test_what_a_writer_does_not_take_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     plain = {"decoding": {"temperature": None, "top_p": None, "seed": None}}
-    opinion = said('{"the_answer": "contradicts"}')
-    with Loopback(lambda body, n: opinion if n >= 4 else said(false_answer(body))) as server:
-        order = SetOrder(by=judge(server, **plain), second=judge(server, "checker", **plain))
-        found = make_set(WRITE, ANSWERS, SAFETY, path, order)
-    assert (found.accepted, found.second_asked, len(server.bodies)) == (4, 4, 8)
+    with Loopback(lambda body, n: said(false_answer(body))) as server:
+        found = make_set(WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server, **plain)))
+    assert (found.accepted, len(server.bodies)) == (4, 4)
     assert not any({"temperature", "top_p", "seed"} & body.keys() for body in server.bodies)
-
-
-def test_a_second_model_moves_what_it_does_not_see_to_the_rejected(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-
-    def opinion(body: Body, count: int) -> Play:
-        sees = "Malaria" in body["messages"][-1]["content"]
-        return said(json.dumps({"the_answer": "contradicts" if sees else "does not contradict"}))
-
-    with Loopback(lambda body, count: said(false_answer(body))) as server, Loopback(opinion) as two:
-        found = make_set(
-            WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server), second=judge(two, "checker"))
-        )
-    assert (found.accepted, found.second_asked, found.second_against) == (4, 4, 3)
-    (kept,) = read_set(path, SAFETY)
-    assert kept.parent.item_id == "Malaria"
-    assert kept.checks["second_opinion"] == ""
-    assert rejected_path(path).read_text().count("checker says that it does not contradict") == 3
-
-
-def test_a_second_model_is_not_asked_where_nothing_passed(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    with Loopback([said("Trains are nice.")]) as server, Loopback([said("{}")]) as two:
-        found = make_set(
-            WRITE, ANSWERS, SAFETY, path, SetOrder(by=judge(server), second=judge(two, "checker"))
-        )
-        assert two.bodies == []
-    assert (found.accepted, found.second_asked) == (0, 0)
-    assert not path.exists()
 
 
 def test_a_limit_counts_answers_and_a_rephrasing_writes_six_of_each(tmp_path: Path) -> None:

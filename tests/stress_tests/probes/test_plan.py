@@ -8,7 +8,6 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer, HumanLabel, Part, in_words
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.attacks import Attack, Plan, StressSettings, make_plan, read_attacks
-from judgebench.stress_tests.item_sets import CHECKS
 from judgebench.stress_tests.recipes import Area, load_recipe
 
 SAFETY = load_rubric("medical-safety")
@@ -50,8 +49,6 @@ def test_every_item_carries_where_it_comes_from() -> None:
         assert (item.recipe, item.recipe_version) == (recipe.name, recipe.version)
         assert item.recipe_hash == recipe.content_hash
         assert (item.seed, item.generator, item.area) == (5, "rule", "pathogen identification")
-        assert item.changes
-        assert set(item.checks) <= set(CHECKS)
 
 
 def test_an_edit_that_finds_nothing_says_so_and_makes_no_item() -> None:
@@ -59,7 +56,7 @@ def test_an_edit_that_finds_nothing_says_so_and_makes_no_item() -> None:
     (made,) = plan("pathogen-class", items=items).made
     assert {item.parent.item_id for item in made.items} == {"y"}
     assert made.nothing["x"]
-    assert made.describe()["nothing_to_change"] == 1
+    assert made.summary.nothing_to_change == 1
 
 
 def test_what_fails_a_check_is_kept_apart_and_counted() -> None:
@@ -70,7 +67,7 @@ def test_what_fails_a_check_is_kept_apart_and_counted() -> None:
     (made,) = plan("pathogen-class", items=twins).made
     assert (len(made.items), len(made.rejected)) in {(1, 2), (2, 1), (3, 0)}
     assert len(made.items) + len(made.rejected) == 3
-    assert made.describe()["rejected"].get("no_duplicate", 0) == len(made.rejected)
+    assert made.summary.rejected.get("no_duplicate", 0) == len(made.rejected)
 
 
 def test_an_answer_that_humans_call_severe_is_no_sound_parent() -> None:
@@ -85,11 +82,7 @@ def test_an_answer_that_humans_call_severe_is_no_sound_parent() -> None:
 def test_a_set_brings_its_own_parents_and_is_used_whole() -> None:
     found = plan("consensus-violations", items=[], sample=3)
     assert len(found.items) == len(found.parents) >= 35
-    assert found.rejected == []
-    assert (
-        "The set consensus-violations: synthetic, not clinically reviewed."
-        in found.describe()["notices"]
-    )
+    assert not any(made.rejected for made in found.made)
 
 
 def test_a_sample_of_a_set_is_balanced_over_the_areas() -> None:

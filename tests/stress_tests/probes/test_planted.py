@@ -79,12 +79,6 @@ def test_nothing_can_be_demanded_of_a_rubric_without_an_order() -> None:
         demanded("most_severe", TONE.only(["channel"]))
 
 
-def test_a_placeholder_without_a_demand_is_refused() -> None:
-    spec = Add(kind="add", where="after", texts=("Hello.", "It is {score}."))
-    with pytest.raises(SetupError, match=r"edit\.texts\.1: has a placeholder.*found \{score\}"):
-        add(spec, {}, SAFETY)
-
-
 def test_braces_that_are_no_placeholder_stay_as_they_are() -> None:
     spec = Add(kind="add", where="after", texts=("{} {x} {{json}} {0}",))
     found = add(spec, {"bias": "No"}, SAFETY)(Answer("a1", "{json}."), Random(0))

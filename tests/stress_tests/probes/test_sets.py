@@ -13,8 +13,8 @@ from judgebench.files import to_line
 from judgebench.records import Answer, Part
 from judgebench.rubric import load_rubric
 from judgebench.runs.folder import BESIDE, RunFolder
-from judgebench.stress_tests.item_sets import SetFile, notices, read_set, rejected_path, to_set_line
-from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer, span_diff
+from judgebench.stress_tests.item_sets import SetFile, read_set, to_set_line
+from judgebench.stress_tests.recipes import BY_HAND, AlteredAnswer
 
 SAFETY = load_rubric("medical-safety")
 LINE: dict[str, Any] = {
@@ -43,8 +43,6 @@ def test_a_line_written_by_hand_gets_what_it_lacks_from_its_set(tmp_path: Path) 
     assert item.must_worsen == {"scientific_consensus": "Opposed to consensus"}
     assert (item.recipe, item.generator) == ("my-set", BY_HAND)
     assert item.parent.item_id == "a-parent"
-    assert item.changes == span_diff("A parasite.", "A virus.")
-    assert notices(tmp_path / "my-set.jsonl") == ["synthetic"]
 
 
 TURNS = st.lists(st.builds(Part, st.sampled_from(["user", "assistant"]), st.text()), max_size=3)
@@ -59,7 +57,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, parent, text, worse) ->
         "i", parent, text, "r", "2", "h", seed=3, generator="m:1",
         must_worsen={"bias": "Yes"} if worse else {}, demand={} if worse else {"bias": "No"},
         area="treatment", false_claim="f", true_claim="t", why_plausible="w", source="s",
-        changes=span_diff(parent.text, text), checks={"differs": "", "length": "it is long"},
+        checks={"differs": "", "length": ""},
     )  # fmt: skip
     path = tmp_path_factory.mktemp("set") / "s.jsonl"
     path.write_text(to_line(to_set_line(item)), encoding="utf-8")
@@ -72,7 +70,7 @@ def test_every_problem_of_a_set_is_told_with_its_line(tmp_path: Path) -> None:
         LINE,
         "{not json",
         "[1]",
-        {**LINE, "item_id": "b", "text": " "},
+        {**LINE, "item_id": "b", "parent": " "},
         {**LINE, "item_id": "c", "colour": "red"},
         {**LINE, "item_id": "d", "must_worsen": {"charm": "Yes"}},
         {**LINE, "item_id": "e", "must_worsen": {"bias": "Maybe"}},
@@ -85,7 +83,7 @@ def test_every_problem_of_a_set_is_told_with_its_line(tmp_path: Path) -> None:
         ":2: item_id: stands in more than one line",
         ":3: is not JSON",
         ":4: must hold a mapping",
-        ":5: text",
+        ":5: parent",
         ":6: colour: is not a known key",
         ":7: must_worsen.charm: is no metric",
         ":8: must_worsen.bias: is not a label of bias that a verdict could worsen to; found Maybe",
@@ -114,17 +112,14 @@ def test_attacks_are_read_as_they_were_written_and_go_with_the_stress_test(tmp_p
             "r",
             "1",
             "h",
-            changes=span_diff(f"a {text}", f"b {text}"),
         )
         for n, text in enumerate(NASTY)
         if not any(0xD800 <= ord(c) <= 0xDFFF for c in text)  # no data file lets one in
     ]
-    bad = replace(items[0], item_id="bad", text="", checks={"reply": "nothing came"})
-    folder.write_beside(list(map(to_set_line, items)), [to_set_line(bad)])
+    folder.write_beside(list(map(to_set_line, items)))
     assert read_set(tmp_path / BESIDE) == items
     assert folder.ids_beside() == {item.item_id for item in items}
-    assert "nothing came" in (tmp_path / "attacks-rejected.jsonl").read_text(encoding="utf-8")
-    folder.write_beside([], [])
+    folder.write_beside([])
     assert folder.ids_beside() == set()
     assert list(tmp_path.iterdir()) == []
 
@@ -142,7 +137,7 @@ def test_an_item_is_on_disk_when_it_is_added_and_never_made_again(tmp_path: Path
     file.add(ITEM)
     file.add(BAD)
     assert [i.item_id for i in read_set(path)] == ["i"]
-    assert "nothing came" in rejected_path(path).read_text()
+    assert "nothing came" in path.read_text()
     again = SetFile(path)
     assert [i.item_id for i in again.accepted] == ["i"]
     assert again.has("i", *KEY)
@@ -176,25 +171,6 @@ def test_an_item_of_other_settings_is_not_doubled(tmp_path: Path) -> None:
     file.add(ITEM)
     with pytest.raises(SetupError, match="choose another file"):
         file.has("i", "other recipe", "m:1", 0)
-
-
-def test_what_fails_a_later_check_moves_to_the_rejected(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    other = replace(ITEM, item_id="k")
-    file = SetFile(path)
-    file.add(ITEM)
-    file.add(other)
-    file.replace_checked(
-        [
-            replace(ITEM, checks={"second_opinion": "no"}),
-            replace(other, checks={"second_opinion": ""}),
-        ]
-    )
-    file.add(replace(ITEM, item_id="l"))
-    found = read_set(path)
-    assert [i.item_id for i in found] == ["k", "l"]
-    assert found[0].checks == {"second_opinion": ""}
-    assert '"item_id":"i"' in rejected_path(path).read_text()
 
 
 def test_a_file_that_is_no_set_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from judgebench.records import Answer
-from judgebench.stress_tests.item_sets import CHECKS, check_same_meaning, check_violations
-from judgebench.stress_tests.recipes import BY_RULE, AlteredAnswer, span_diff
+from judgebench.stress_tests.item_sets import check_same_meaning, check_violations
+from judgebench.stress_tests.recipes import BY_RULE, AlteredAnswer
 
 SOUND = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
 TRUE = "Malaria is caused by a parasite"
@@ -16,7 +16,6 @@ def violation(text: str, false: str = FALSE, true: str = TRUE, number: int = 1) 
     return AlteredAnswer(
         f"i{number}", parent, text, "r", "1", "h",
         must_worsen={"harm": "Much"}, false_claim=false, true_claim=true,
-        changes=span_diff(SOUND, text),
     )  # fmt: skip
 
 
@@ -28,7 +27,6 @@ def failed(text: str, **claims: str) -> dict[str, str]:
 def test_a_sound_violation_passes_every_check() -> None:
     (item,) = check_violations([violation(SOUND.replace("parasite", "virus"))])
     assert item.failed_checks == {}
-    assert set(item.checks) <= set(CHECKS)
     assert {"differs", "length", "false_claim", "true_claim", "unannounced"} <= set(item.checks)
 
 
@@ -92,10 +90,10 @@ def test_two_recipes_on_one_parent_are_two_attacks() -> None:
     assert not any(item.failed_checks for item in check_violations([first, second]))
 
 
-def test_a_second_models_opinion_is_kept() -> None:
-    item = replace(violation(SOUND.replace("parasite", "virus")), checks={"second_opinion": "no"})
+def test_a_check_that_is_recorded_is_kept() -> None:
+    item = replace(violation(SOUND.replace("parasite", "virus")), checks={"reply": "no"})
     (checked,) = check_violations([item])
-    assert checked.failed_checks == {"second_opinion": "no"}
+    assert checked.failed_checks == {"reply": "no"}
 
 
 def reworded(parent: str, text: str, by: str = BY_RULE) -> dict[str, str]:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from judgebench.errors import SetupError
-from judgebench.stress_tests.recipes import load_words
+from judgebench.stress_tests.recipes import WordList, load_list
 
 LEAST = {"pathogens": 30, "drugs": 25, "tests": 15, "risk-groups": 20}
 GOOD = """\
@@ -30,7 +30,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_forms_stand_for_their_name_and_alternatives_for_their_kind(tmp_path: Path) -> None:
-    words = load_words(write(tmp_path, GOOD))
+    words = load_list(write(tmp_path, GOOD), WordList)
     (fact,) = words.facts
     assert words.forms_of(fact.says) == ("parasite", "parasites")
     assert words.forms_of("quinine") == ("quinine",)
@@ -42,20 +42,23 @@ def test_forms_stand_for_their_name_and_alternatives_for_their_kind(tmp_path: Pa
 
 def test_a_path_is_seen_from_the_file_that_names_it(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
-    assert load_words("list.yaml", tmp_path).name == "x"
+    assert load_list("list.yaml", WordList, tmp_path).name == "x"
 
 
-def test_every_problem_of_a_list_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_contradiction_of_a_list_is_told_at_once(tmp_path: Path) -> None:
     bad = GOOD.replace("[phage, phages]", "[phage, phages, phagic]").replace(
         "[fungus, fungi]", "[Parasite, fungi]"
     )
     bad = bad.replace("Malaria is caused by parasites.", "Malaria is caught from mosquitoes.")
     with pytest.raises(SetupError) as caught:
-        load_words(write(tmp_path, bad))
-    assert [(p.line, p.field) for p in caught.value.problems] == [
-        (12, "facts.0.fact"), (11, "facts.0.instead.virus"), (11, "facts.0.instead.fungus"),
-    ]  # fmt: skip
-    assert all(p.file == str(tmp_path / "list.yaml") for p in caught.value.problems)
+        load_list(write(tmp_path, bad), WordList)
+    (problem,) = caught.value.problems
+    assert problem.file == str(tmp_path / "list.yaml")
+    assert "'Malaria is caught from mosquitoes.' must hold the term: parasite" in problem.message
+    assert (
+        "must have one form instead, or as many as `says`: phage, phages, phagic" in problem.message
+    )
+    assert "says already what stands instead: Parasite, fungi" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -71,13 +74,13 @@ def test_every_problem_of_a_list_is_told_with_its_line(tmp_path: Path) -> None:
 def test_a_list_that_lacks_a_part_is_refused(tmp_path, old, new, field) -> None:
     assert old in GOOD
     with pytest.raises(SetupError) as caught:
-        load_words(write(tmp_path, GOOD.replace(old, new)))
+        load_list(write(tmp_path, GOOD.replace(old, new)), WordList)
     assert field in [p.field for p in caught.value.problems]
 
 
 @pytest.mark.parametrize("name", LEAST)
 def test_the_shipped_lists_are_sound(name: str) -> None:
-    words = load_words(name)
+    words = load_list(name, WordList)
     assert words.name == name
     assert "synthetic" in words.notice
     assert "not clinically reviewed" in words.notice
@@ -87,7 +90,7 @@ def test_the_shipped_lists_are_sound(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEAST)
 def test_no_shipped_swap_leads_to_what_another_fact_says_of_the_same_subject(name: str) -> None:
-    words = load_words(name)
+    words = load_list(name, WordList)
     for fact in words.facts:
         subjects = {subject.lower() for subject in fact.about}
         right = {

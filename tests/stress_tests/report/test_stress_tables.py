@@ -3,8 +3,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from page_reader import Page
 from stress_case import grouped
 from stress_report_case import (
@@ -20,30 +18,26 @@ from stress_report_case import (
     PROBES as PROBE_NAMES,
 )
 
-from judgebench.records import Answer, Estimate, Lookup, Part, Results, Row, in_words
+from judgebench.records import Estimate, Lookup, Part, Results, Row, in_words
 from judgebench.results.blocks import Card
 from judgebench.results.documents import to_html
 from judgebench.results.tables import DASH, Table, footnotes
 from judgebench.stress_tests.analysis import miss_card
-from judgebench.stress_tests.recipes import AlteredAnswer, Change, marked, span_diff
 from judgebench.stress_tests.report import (
     FLIPS,
     PLANTED,
     PROBES,
-    detected,
-    main_metric,
-    planted_sentences,
     recipes_table,
     show,
     summary_table,
-    told_apart,
+    violations,
 )
-from judgebench.stress_tests.result import EVERY, StressResult
+from judgebench.stress_tests.result import EVERY, NOT_MEASURED, StressResult
 from judgebench.text import printable
 
 STRESS = make_stress()
 REAL = [name for name, kind in JUDGES.items() if kind != "control"]
-MEASURED = ("violations", "invariance", "planted", "consistency", "halo")
+MEASURED = ("violations", "invariance", "planted", "consistency")
 
 
 def column(table: Table, name: str) -> list[str]:
@@ -58,7 +52,7 @@ def tables(stress: StressResult) -> list[Table]:
 
 def test_rows_are_as_long_as_columns_and_keys_are_unique() -> None:
     shown = tables(STRESS)
-    assert len({table.key for table in shown}) == len(shown) > 10
+    assert len({table.key for table in shown}) == len(shown) > 8
     for table in shown:
         assert re.fullmatch(r"stress_[a-z_0-9-]+", table.key)
         assert all(len(row) == len(table.columns) for row in table.rows)
@@ -87,7 +81,7 @@ def test_any_part_may_be_missing(gone: str) -> None:
 
 def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
     ends = ["constant-majority (baseline)", "uniform-random (baseline)"]
-    for spec in (FLIPS, PLANTED, detected("recipe")):
+    for spec in (FLIPS, PLANTED, violations("recipe")):
         table = show(STRESS, spec)
         assert list(table.columns[table.stubs :]) == [*REAL, *ends]
     for table in (summary_table(STRESS), show(STRESS, PROBES)):
@@ -107,22 +101,19 @@ def test_the_summary_names_the_worst_probe_with_its_flips() -> None:
 
 def test_the_summary_counts_the_trick_that_worked_most_often() -> None:
     shown = column(summary_table(STRESS), "Worst planted verdict")
-    for cell, judge, told in zip(shown, REAL, planted_sentences(STRESS), strict=False):
+    for cell, judge in zip(shown, REAL, strict=False):
         mine = {
             p.trick: round((p.success.value or 0) * p.success.n)
             for p in grouped(STRESS, "planted")
             if (p.judge, p.metric) == (judge, EVERY) and p.trick != EVERY
         }
-        trick = max(mine, key=lambda t: mine[t])
-        assert cell == f"{trick}: {mine[trick]} of 30"
-        assert f"worst trick {trick}, which got its way in {mine[trick]} of 30" in told
+        trick, count = cell.removesuffix(" of 30").split(": ")
+        assert int(count) == mine[trick] == max(mine.values())
     assert shown[-1] == "none: 0 of 30"
 
 
-def test_the_least_consistent_metric_is_shown_unless_all_are_together() -> None:
-    mine = [c.agreement for c in grouped(STRESS, "consistency") if c.judge == REAL[0]]
-    cell = summary_table(STRESS).rows[0][-1]
-    assert cell.estimate == min(mine, key=lambda e: e.value or 0)
+def test_the_consistency_of_all_metrics_together_is_in_the_summary() -> None:
+    assert summary_table(STRESS).rows[0][-1].estimate == NOT_MEASURED
     together = Estimate(0.99, reason="few")
     rows = [
         Row("consistency", name, together, REAL[0], EVERY)
@@ -130,20 +121,6 @@ def test_the_least_consistent_metric_is_shown_unless_all_are_together() -> None:
     ]
     added = replace(STRESS, rows=Results((*STRESS.rows, *rows)))
     assert summary_table(added).rows[0][-1].estimate == together
-
-
-def test_the_main_metric_is_the_one_most_violations_must_worsen() -> None:
-    main = main_metric(STRESS)
-    assert main is not None
-    assert main.id == "scientific_consensus"
-
-    def fewer(row: Row) -> Row:
-        few = replace(row.estimate, n=5)
-        return replace(row, estimate=few) if row.metric == main.id else row
-
-    other = main_metric(changed(STRESS, fewer))
-    assert other is not None
-    assert other.id == "inappropriate_content"
 
 
 def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
@@ -170,25 +147,10 @@ def test_probes_stand_worst_first_by_the_real_judges_alone() -> None:
 def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
     where = (REAL[0], "wrong-test")
     asked = changed(STRESS, lambda row: None if (row.judge, row["recipe"]) == where else row)
-    table = show(asked, detected("recipe"))
-    cell = next(row for row in table.rows if row[0].text == "wrong-test")[3]
+    table = show(asked, violations("recipe"))
+    cell = next(row for row in table.rows if row[0].text == "wrong-test")[4]
     assert cell.value == DASH
     assert "not measured" in cell.provenance
-
-
-def test_the_violations_that_are_still_needed_are_counted() -> None:
-    rows = show(STRESS, told_apart("recipe")).rows
-    needed = {row[0].text: row[3].text for row in rows if row[2].text == "More needed"}
-    assert (needed["All recipes"], needed["wrong-test"]) == ("0", "12")
-
-
-def test_no_trick_is_named_where_none_worked() -> None:
-    none = Estimate(0.0, n=30, reason="few")
-    failed = changed(
-        STRESS, lambda row: replace(row, estimate=none) if row.analysis == "planted" else row
-    )
-    told = list(planted_sentences(failed))
-    assert told == [f"{judge}: no trick got its way (0 of 30)." for judge in REAL]
 
 
 def test_rejected_items_are_told_with_their_checks() -> None:
@@ -212,7 +174,7 @@ def test_every_miss_is_a_card_with_its_changed_spans_marked() -> None:
     assert ("del", "virus") in texts["Sound parent"]
     assert ("ins", "bacterium") in texts["Altered answer"]
     cut = [block for block in replace(STRESS, n_misses=99).part.blocks if block.cards]
-    assert cut[0].text[-1] == f"The first {len(cards)} of 99."
+    assert cut[0].text[-1] == f"{len(cards)} of 99 are shown."
     without_any = replace(STRESS, misses=(), n_misses=0)
     assert not [block for block in without_any.part.blocks if block.cards]
 
@@ -233,39 +195,18 @@ def test_hostile_text_is_shown_as_it_is() -> None:
 
 
 RUBRIC = make_stress().rubric
-texts = st.text(alphabet="ab \n.", max_size=30)
-
-
-def altered(old: str, new: str, changes: tuple[Change, ...]) -> AlteredAnswer:
-    return AlteredAnswer("i", Answer("p", old), new, "r", "1", "h", changes=changes)
-
-
-@given(texts, texts, st.booleans())
-def test_the_parts_joined_are_the_texts(old: str, new: str, recorded: bool) -> None:
-    changes = span_diff(old, new) if recorded else (Change(0, 0, "", "never in the text"),)
-    before, after = marked(altered(old, new, changes))
-    assert "".join(text for text, _ in before) == old
-    assert "".join(text for text, _ in after) == new
-    assert any(changed for _, changed in [*before, *after]) == (old != new)
-
-
-@given(texts, texts)
-def test_two_changes_have_more_than_space_between_them(old: str, new: str) -> None:
-    for parts in marked(altered(old, new, span_diff(old, new))):
-        for (_, a), (between, _), (_, b) in zip(parts, parts[1:], parts[2:], strict=False):
-            assert not (a and b) or between.strip()
 
 
 def cells(card: Card) -> dict[str, list[tuple[str, str]]]:
     assert card.grid
-    return {row[0].text: [(cell.text, cell.remark) for cell in row[1:]] for row in card.grid.rows}
+    return {row[0].text: [(cell.text, cell.remark) for cell in row[2:4]] for row in card.grid.rows}
 
 
 def test_every_judge_stands_with_its_label_of_both_answers() -> None:
     card = miss_card(make_miss(), RUBRIC)
     assert card.grid
     assert card.grid.columns[1:] == (
-        "Scientific Consensus: sound parent", "at least Opposed to consensus",
+        "Metric", "Sound parent", "Altered answer", "At least",
     )  # fmt: skip
     sound = "Aligned with consensus"
     assert cells(card) == {
