@@ -29,7 +29,7 @@ FEATURES = {"comparison", *(feature.package for feature in DECLARED.values())}
 ENTRANCE = {"", "__main__", "checklist", "cli", "reporting", "setup_files"}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
-    "scipy.stats", "sklearn", "krippendorff", "pylate", "safetensors", "peft", "accelerate",
+    "scipy.stats", "sklearn", "krippendorff", "safetensors", "peft", "accelerate",
     "rouge_score", "sacrebleu", "nltk", "bert_score", "ot",
 ]  # fmt: skip
 PART_OF = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,18 +17,13 @@ from judgebench.cli.options import (
     DataFolder,
     DryRun,
     LocalOnly,
-    RunDir,
     RunOption,
-    Seed,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.ranking.rank_bench import RankBench
-
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A shipped task, or its YAML file.")]
-ToLines = Annotated[Path, typer.Option(metavar="FILE", help="Where to write: JSONL.")]
 
 app = Commands("Rank systems by how much their arguments help to decide.")
 
@@ -52,23 +47,21 @@ def run(
     """
     from judgebench.cli.report import report_and_print
     from judgebench.progress import ProgressDisplay
-    from judgebench.ranking.rank_bench import given_ranks, load_rank_bench, rank_all
+    from judgebench.ranking.rank_bench import load_rank_bench, rank_all
     from judgebench.runs.bench import default_run_folder
     from judgebench.runs.folder import RunFolder
     from judgebench.runs.judging import Interrupted
 
     loaded = load_rank_bench(bench, data_folder, local_only=local_only)
-    ranks = given_ranks(loaded)
     folder = RunFolder(run or default_run_folder(loaded.config))
     console = output.console()
     lines = [f"{loaded.config.name}: run folder {folder.path}", *_ahead(loaded)]
-    lines += [f"! {warning}" for warning in (ranks.warnings if ranks else ())]
     lines += ["No model was called or trained, nothing was written."] * dry_run
     for line in lines:
         console.print(line, soft_wrap=True)
     if not dry_run:
         if not folder.manifest():
-            confirm_keys(loaded.file, [g for entry in loaded.tasks for g in entry.generators])
+            confirm_keys(loaded.file, loaded.proxy.generators)
         kept = f"Results so far are kept in {folder.path}"
         message = f"Stopped. {kept}. To resume, rerun:\n  {this_command()}"
         with stoppable(message, by=Interrupted), ProgressDisplay(console) as display:
@@ -82,13 +75,13 @@ def _ahead(bench: RankBench) -> Iterator[str]:
     from judgebench.ranking.examples import evaluator_names
     from judgebench.ranking.task import SPLITS
 
-    for entry in bench.tasks:
-        task, evaluators = entry.task, entry.evaluators
+    evaluators, generators = bench.proxy.evaluators, bench.proxy.generators
+    for task in bench.tasks:
         names = (evaluator_names(task.name, kind, evaluators.draws) for kind in evaluators.kinds)
         sizes = ", ".join(f"{split} {len(task.of(split)):,}" for split in SPLITS)
         yield (
             f"{task.name}: {sizes}; {counted(len(task.ranked), 'instance')} ranked; "
-            f"{counted(len(entry.generators), 'generator')}; "
+            f"{counted(len(generators), 'generator')}; "
             f"{counted(sum(map(len, names)), 'evaluator')}"
         )
 
@@ -111,46 +104,9 @@ def init(
 
 
 @app.command()
-def sheet(
-    run: RunDir,
-    sample: int | None = option(
-        5, "N", "N items of each task, drawn at random.", min=1
-    ),  # as many as the paper had ranked before it judged a task
-    every: bool = flag("All items instead of a sample.", "--all"),
-    expert: list[str] = option(
-        (), "NAME", "Who ranks. Repeatable. Default: expert-1 and expert-2."
-    ),
-    seed: Seed = 0,
-    to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/human."),
-) -> None:
-    """Write sheets on which experts rank arguments from 1 to 5 without knowing who wrote them.
-
-    Hand out the folder `sheets` and keep `sheet-key.json`: without it no sheet can be read. An
-    existing sheet is never overwritten.
-
-    Example: judgebench rank sheet runs/mine --expert anna --expert ben
-    """
-    from judgebench.ranking.human import items_of_run, write_sheets
-    from judgebench.runs.folder import RunFolder
-
-    items = items_of_run(RunFolder.existing(run).path)
-    folder = to or run / "human"
-    names = expert or ["expert-1", "expert-2"]
-    written = write_sheets(items, names, folder, n=None if every else sample, seed=seed)
-    echo_each(f"{name}: {counted(n, 'item')} on every sheet" for name, n in written.items.items())
-    if n := written.passed_over:
-        typer.echo(f"{counted(n, 'item')} left out: not every system has an argument on them")
-    echo_each(f"kept, not overwritten: {path}" for path in written.kept)
-    echo_each(written.written)
-
-
-@app.command()
 def suitability(
-    files: list[Path] = argument(
-        "FILE", "Completed sheets, their folder, or tables of ranks from elsewhere."
-    ),
-    key: Path | None = option(
-        None, "FILE", "Default: sheet-key.json beside a sheet or one folder up."
+    ranks: list[Path] = argument(
+        "RUN|TABLE", "A ranking run with tables of ranks in its folder `human`, or such tables."
     ),
     min_alpha: float | None = option(
         None, "ALPHA", "Least alpha of a suitable task. Default: 2/3.", min=-1, max=1
@@ -161,38 +117,18 @@ def suitability(
 ) -> None:
     """Test whether experts agree enough on arguments for a task to be used in a ranking.
 
-    Five items ranked by two experts are enough for a first test.
+    Five items ranked by two experts are enough for a first test. Tables have the columns task,
+    item_id, annotator, system and rank, as `judgebench annotate export` writes them.
 
-    Example: judgebench rank suitability runs/mine/human/sheets
+    Example: judgebench rank suitability runs/mine
     """
-    from judgebench.ranking.human import read_ranks
+    from judgebench.ranking.human import ranks_in
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
 
-    ranks = read_ranks(files, key).without(leave_out)
+    chosen = ranks_in(ranks).without(leave_out)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
-    found = suitability_of(ranks, min_alpha=bar)
+    found = suitability_of(chosen, min_alpha=bar)
     show({"suitability": found}, "", output)
     if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
         raise typer.Exit(UNMET)
-
-
-@app.command()
-def pairs(
-    task: TaskName,
-    to: ToLines,
-    data_folder: DataFolder = None,
-    seed: Seed = 0,
-) -> None:
-    """Write the gold arguments of a task's training split, to tune a generator on.
-
-    Give the `seed` of the ranking's bench.yaml: it draws the split. `judgebench tune generator`
-    reads the file.
-
-    Example: judgebench rank pairs nli --to pairs.jsonl --data-folder data
-    """
-    from judgebench.ranking.task import write_pairs
-    from judgebench.ranking.task_file import load_task
-
-    n = write_pairs(load_task(task, data_folder=data_folder, seed=seed), to)
-    typer.echo(f"{n:,} training instances with a gold argument: {to}")

@@ -6,11 +6,11 @@ ranker's scores made into a ranking: places, how firm they are, and which system
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, groupby
-from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,6 @@ from judgebench.ranking.rankers import (
     columns,
     length_bias,
     read_ranking,
-    read_tasks,
     read_trained,
     self_preference,
 )
@@ -65,7 +64,7 @@ from judgebench.studies.study import Study
 
 
 def evaluator_scores(
-    run: Path, task: KeptTask, trained: Mapping[str, Trained]
+    run: Path, task: KeptTask, trained: Sequence[Trained]
 ) -> tuple[list[RankerScores], dict[str, int]]:
     """One for each kind of evaluator, its draws averaged; those not yet trained are left out.
 
@@ -73,12 +72,11 @@ def evaluator_scores(
     evaluator takes, and was cut.
     """
     found, cut = [], np.zeros(task.words.shape, dtype=bool)
-    for kind, same in groupby(task.evaluators, key=itemgetter(0)):
-        read = [_decided(run, task, trained[name]) for _, name in same if name in trained]
-        if read:
-            probability, right, was_cut = (np.array(part) for part in zip(*read, strict=True))
-            cut |= was_cut.any(axis=0)
-            found.append(_scores(task, kind, kind, probability.mean(axis=0), right, probability))
+    for kind, same in groupby(trained, key=lambda training: training.kind):
+        decisions = [_decided(run, task, training) for training in same]
+        probability, right, was_cut = (np.array(part) for part in zip(*decisions, strict=True))
+        cut |= was_cut.any(axis=0)
+        found.append(_scores(task, kind, kind, probability.mean(axis=0), right, probability))
     names = [system.name for system in task.systems]
     return found, dict(zip(names, cut.sum(axis=0).tolist(), strict=True))
 
@@ -116,7 +114,7 @@ def _last(
 def judge_scores(study: Study, task: KeptTask) -> Iterator[RankerScores]:
     """One for each judge that was asked about this task's arguments; what it said of an argument as
     it no longer stands is left out."""
-    asked = task.answers() if task.judged else {}
+    asked = task.answers()
     for judge in study.real_judges:
         values = np.full(task.words.shape, np.nan)
         for at, verdict in _last(judge.verdicts, asked):
@@ -179,8 +177,7 @@ class RankedRun:
     """The ranking of a run folder, beside its study. `evaluators` holds, by task, their scores and
     how many inputs were cut; `judges` maps judges to their backends."""
 
-    about: KeptRanking
-    tasks: tuple[KeptTask, ...]
+    ranking: KeptRanking
     evaluators: Mapping[str, tuple[list[RankerScores], Mapping[str, int]]]
     trained: tuple[Trained, ...]
     judges: Mapping[str, str]
@@ -189,15 +186,17 @@ class RankedRun:
 
 def read_ranked_run(run: RunFolder, study: Study) -> RankedRun:
     """The ranking of a run folder. Raises SetupError where it is damaged."""
-    about, tasks = read_ranking(run.path), tuple(read_tasks(run.path))
-    names = [name for task in tasks for _, name in task.evaluators]
-    trained = {name: found for name in names if (found := read_trained(run.path, name))}
+    ranking = read_ranking(run.path)
+    names = {t.name: [name for _, name in ranking.evaluators(t.name)] for t in ranking.tasks}
+    trained = {
+        task: [training for name in of_task if (training := read_trained(run.path, name))]
+        for task, of_task in names.items()
+    }
     inline = [j for j in run.manifest()["settings"]["judges"] if isinstance(j, dict)]
     return RankedRun(
-        about=about,
-        tasks=tasks,
-        evaluators={task.name: evaluator_scores(run.path, task, trained) for task in tasks},
-        trained=tuple(trained.values()),
+        ranking=ranking,
+        evaluators={t.name: evaluator_scores(run.path, t, trained[t.name]) for t in ranking.tasks},
+        trained=tuple(training for of_task in trained.values() for training in of_task),
         judges={j["name"]: j["backend"] for j in inline if {"name", "backend"} <= j.keys()},
         ranks=ranks_of(run.path),
     )
@@ -214,7 +213,8 @@ def measure_rankings(study: Study) -> Rankings | None:
     run = study.beside.get("ranking")
     if not isinstance(run, RankedRun):
         return None
-    rows = [row for task in run.tasks for row in _ranked_by_all(run, study, task)]
+    tasks = run.ranking.tasks
+    rows = [row for task in tasks for row in _ranked_by_all(run, study, task)]
     rows += [
         Row("trained", statistic, Estimate(getattr(t, statistic)), keys={
             "task": t.task, "ranker": t.evaluator, "ranker_kind": t.kind,
@@ -223,18 +223,18 @@ def measure_rankings(study: Study) -> Rankings | None:
         for t in run.trained
         for statistic in _TRAINING
     ]  # fmt: skip
-    rows += [row for task in run.tasks for row in _written(run, task)]
-    notes = (*_notes(run), *map(str, run.ranks.warnings if run.ranks else ()))
-    shown = tuple(task.shown for task in run.tasks)
-    return Rankings(run.about.name, shown, Results(tuple(rows)), notes, study.gaps)
+    rows += [row for task in tasks for row in _written(run, task)]
+    notes = (*_notes(run), *(run.ranks.warnings if run.ranks else ()))
+    shown = tuple(task.shown for task in tasks)
+    return Rankings(run.ranking.name, shown, Results(tuple(rows)), notes, study.gaps)
 
 
 def _ranked_by_all(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row]:
     """Every ranking of a task, and what lies between rankers."""
     written, level = task.shown.arguments, study.level
     scores = [*run.evaluators[task.name][0], *judge_scores(study, task)]
-    scores += control_scores(task, run.about.seed)
-    if run.ranks is not None and run.ranks.experts(task.name):
+    scores += control_scores(task, run.ranking.seed)
+    if run.ranks is not None and run.ranks.annotators(task.name):
         scores.append(human_scores(run.ranks, task.name, written, task.groups))
     for s in scores:
         yield from rank(s, task.systems, task.metric, level)
@@ -277,51 +277,44 @@ def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> 
         return "trained on its arguments among others"
     if scores.kind != "judge":
         return ""
-    for family, members in run.about.families.items():
+    for family, members in run.ranking.proxy.families.items():
         if {scores.ranker, system} <= {*members}:
             return f"of the family {family}"
-    same = run.judges.get(scores.ranker) == run.about.generators.get(system, "")
+    backends = {generator.name: generator.backend for generator in run.ranking.proxy.generators}
+    same = run.judges.get(scores.ranker) == backends.get(system, "")
     return "the same model" if same else ""
 
 
 def _written(run: RankedRun, task: KeptTask) -> Iterator[Row]:
-    """The number of ranked instances; and on each system its words, the share of its extracts that
-    stands in the document, and how many inputs were cut."""
+    """The number of ranked instances; and on each system its words, and how many inputs were
+    cut."""
     keys = {"task": task.name, "other": ", ".join(task.left_out)}
     yield Row("task", "instances", Estimate(len(task.items)), keys=keys)
     words = np.nanmean(task.words, axis=0) if len(task.items) else ()
     for system, mean_words in zip(task.systems, words, strict=True):
         keys = {"task": task.name, "system": system.name, "system_kind": system.kind}
-        arguments = task.arguments[system.name].values()
-        verbatim = [a.verbatim for a in arguments if a.verbatim is not None]
-        found = {"mean_words": float(mean_words)}
-        found |= {"verbatim": float(np.mean(verbatim))} if verbatim else {}
-        found["cut"] = run.evaluators[task.name][1][system.name]
-        for statistic, value in found.items():
+        n_cut = run.evaluators[task.name][1][system.name]
+        for statistic, value in {"mean_words": float(mean_words), "cut": n_cut}.items():
             yield Row("argument", statistic, Estimate(value), keys=keys)
 
 
 def _notes(run: RankedRun) -> Iterator[str]:
-    for task in run.tasks:
+    for task in run.ranking.tasks:
         title, n, groups = task.title, len(task.items), len(set(task.groups.values()))
-        for kind in task.kinds:
-            wanted = sum(of == kind for of, _ in task.evaluators)
-            there = sum((t.task, t.kind) == (task.name, kind) for t in run.trained)
-            if there < wanted:
-                yield f"{title}: {kind}: {there} of {wanted} evaluators are trained."
+        due = Counter(kind for kind, _ in run.ranking.evaluators(task.name))
+        trained = Counter(t.kind for t in run.trained if t.task == task.name)
+        for kind, n_due in due.items():
+            if trained[kind] < n_due:
+                yield f"{title}: {kind}: {trained[kind]} of {n_due} evaluators are trained."
         yield from (f"{title}: {note}" for note in task.notes)
         if groups < FEW_CLUSTERS:
             few = f"only {groups} groups of instances"
             yield f"{title}: {few}: their intervals are rough ones, and nothing is tested."
-        for system in task.systems:
-            if lacking := n - len(task.arguments[system.name]):
-                said = f"{system.name} has no argument on {lacking} of {n} instances"
+        writers = [*(s.name for s in task.systems), *(g.name for g in run.ranking.proxy.generators)]
+        for system in dict.fromkeys(writers):
+            if lacking := n - len(task.arguments.get(system, {})):
+                said = f"{system} has no argument on {lacking} of {n} instances"
                 yield f"{title}: {said}, which are left out of its rankings."
-        for name in task.generators:
-            if name not in {system.name for system in task.systems}:
-                yield f"{title}: {name} has no argument at all and is not ranked."
-    if run.about.retrieval:
-        yield f"Passages were reranked by: {run.about.retrieval['reranker']['name']}."
 
 
 # --- one ranking ---------------------------------------------------------------------------------

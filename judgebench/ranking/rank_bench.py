@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,48 +23,43 @@ import yaml
 from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
-from judgebench.errors import BudgetSpent, MissingExtra, Problem, SetupError, nearest, raise_any
-from judgebench.files import all_or_nothing, disk_errors, to_json, write_atomically
+from judgebench.errors import BudgetSpent, Problem, SetupError, nearest, raise_any
+from judgebench.files import all_or_nothing, to_json, write_atomically
 from judgebench.judges.retrieval import Corpus, read_corpus
 from judgebench.models import check_hosts, hosts_of, open_backend
 from judgebench.models.checkpoints import find_beside, weights_hosts
 from judgebench.models.contract import drain
 from judgebench.progress import SILENT, Progress
-from judgebench.ranking.examples import EvaluatorPlan, control_arguments
-from judgebench.ranking.human import HumanRanks, human_scores, keep_ranks, read_ranks
+from judgebench.ranking.examples import EvaluatorPlan, PassageRetriever, control_arguments
+from judgebench.ranking.human import HumanRanks, check_known, copy_ranks, read_ranks, write_studies
 from judgebench.ranking.rankers import (
+    GIVEN_ARGUMENTS,
     PROXY,
+    RANKING,
     BySystem,
-    KeptInstance,
     KeptRanking,
     KeptTask,
     argument_answer,
+    arguments_in,
     evaluator_folder,
     files_of,
     read_tasks,
-    write_arguments_file,
-    write_ranking,
-    write_text,
 )
 from judgebench.ranking.task import (
+    CONTROL_CASES,
     EVALUATOR_KINDS,
     GOLD,
     SPLITS,
     Argument,
     ArgumentWriter,
-    EvaluatorConfig,
     GeneratorConfig,
-    PassagesConfig,
     ProxyConfig,
     ProxyTask,
-    SampleConfig,
-    TaskEntry,
     TaskInstance,
     arguments_path,
-    costs_of,
     given_arguments,
-    last_arguments,
-    read_arguments,
+    write_arguments,
+    write_text,
 )
 from judgebench.ranking.task_file import load_task, sample_task, split_rows
 from judgebench.records import Dataset
@@ -87,7 +81,7 @@ from judgebench.runs.open import findings
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import Study
 from judgebench.version import VERSION
-from judgebench.writer import WritingTerms
+from judgebench.writer import WritingTerms, kept_replies
 
 TASK, BENCH, PROMPT = "task.yaml", "bench.yaml", "argument.jinja"
 _NAMES = {
@@ -201,35 +195,29 @@ def _yaml(content: Mapping[str, Any], file: Path) -> str:
 
 
 @dataclass(frozen=True)
-class RankedEntry:
-    """A task with what the file says of it. `generators` write on it, `given` were written before;
-    `learnt_from` is the part of it whose arguments of models an evaluator is trained on."""
-
-    task: ProxyTask
-    entry: TaskEntry
-    generators: tuple[GeneratorConfig, ...]
-    given: tuple[Argument, ...]
-    evaluators: EvaluatorConfig
-    learnt_from: ProxyTask | None = None
-
-    @property
-    def argued(self) -> list[TaskInstance]:
-        """The instances that models write on: the ranked ones, and the first version of those that
-        an evaluator learns from models on."""
-        learnt = self.learnt_from.instances if self.learnt_from else ()
-        taught = (i for i in learnt if i.split != "test" and i.version == 0)
-        return [*self.task.ranked, *taught]
-
-
-@dataclass(frozen=True)
 class RankBench:
-    """A checked ranking, of which `proxy` is the section. No model was asked or trained."""
+    """A checked ranking, of which `proxy` is the section. `given` are arguments that were written
+    before. No model was asked or trained."""
 
     config: BenchConfig
     proxy: ProxyConfig
     file: Path
-    tasks: tuple[RankedEntry, ...]
+    tasks: tuple[ProxyTask, ...]
+    given: tuple[Argument, ...]
     corpus: Corpus
+
+    @property
+    def systems(self) -> list[str]:
+        """The experts, the generators, and whoever wrote arguments before."""
+        names = [GOLD, *(g.name for g in self.proxy.generators), *(a.system for a in self.given)]
+        return list(dict.fromkeys(names))
+
+    def argued(self, task: ProxyTask) -> list[TaskInstance]:
+        """The instances that models write on: the ranked ones, and the first version of those that
+        an evaluator learns from models on."""
+        is_learnt = "llm-trained" in self.proxy.evaluators.kinds
+        learnt = [i for i in task.instances if is_learnt and i.split != "test" and i.version == 0]
+        return [*task.ranked, *learnt]
 
 
 def load_rank_bench(
@@ -250,44 +238,31 @@ def load_rank_bench(
     if local_only:
         _check_local(proxy, file)
     folder = data_folder or (file.parent / proxy.data_folder if proxy.data_folder else None)
-    tasks = {
-        i: task
-        for i, entry in enumerate(proxy.entries)
-        if (task := gather(f"proxy.tasks.{i}", _task, entry, folder, file.parent, config.seed))
-    }
-    for name, count in Counter(task.name for task in tasks.values()).items():
-        if count > 1:
-            gather.tell("proxy.tasks", Problem("two tasks have this name", found=name))
-    paths = [file.parent / name for name in proxy.arguments]
-    whole = len(tasks) == len(proxy.entries)  # else arguments on a task that failed seem unknown
-    given = gather("proxy.arguments", given_arguments, paths if whole else [], list(tasks.values()))
-    given = given or []
-    for where, problem in _name_problems(proxy, given):
-        gather.tell(where, problem)
+    proxy = gather("proxy", _with_encoders, proxy, file.parent) or proxy
+    home, seed = (folder, file.parent), config.seed
+    loaded = [
+        gather(f"proxy.tasks.{i}", _task, name, proxy, home, seed)
+        for i, name in enumerate(proxy.tasks)
+    ]
+    tasks, given = [task for task in loaded if task], None
+    if len(tasks) == len(proxy.tasks):  # else arguments on a task that failed seem unknown
+        paths = [file.parent / name for name in proxy.arguments]
+        given = gather("proxy.arguments", given_arguments, paths, tasks)
     for generator in proxy.generators:
         where = f"proxy.generators.{generator.name}"
         if backend := gather(where, open_backend, generator.backend, generator.settings):
             backend.close()
-    named = proxy.evaluators.encoder
-    encoder = gather("proxy.evaluators.encoder", find_beside, named, file.parent)
-    corpus = Corpus()
-    if proxy.passages is not None:
-        path = (folder or file.parent) / proxy.passages.corpus
-        corpus = gather("proxy.passages.corpus", read_corpus, path, proxy.passages.column) or corpus
-        gather("proxy.passages", _check_retrieval, proxy.passages, file.parent)
-    entries = []
-    for i, task in tasks.items():
-        entries.append(_entry(proxy, proxy.entries[i], task, given, encoder or "", config.seed))
-        for problem in _evaluator_problems(entries[-1]):
-            gather.tell(f"proxy.tasks.{i}", problem)
-    tasks_ranked = ((e.task.name, i) for e in entries for i in e.task.ranked)
-    answers = [argument_answer(task, i, GOLD, i.argument) for task, i in tasks_ranked]
+    corpus = proxy.corpus and gather(
+        "proxy.corpus", read_corpus, (folder or file.parent) / proxy.corpus
+    )
+    bench = RankBench(config, proxy, file, tuple(tasks), tuple(given or ()), corpus or Corpus())
+    answers = [argument_answer(t.name, i, GOLD, i.argument) for t in tasks for i in t.ranked]
     judges = gather("judges", _judges, file, Dataset(answers, ()))
-    systems = [*(g.name for g in proxy.generators), *(a.system for a in given)]
-    for where, problem in _family_problems(proxy, systems, judges):
+    for where, problem in _problems(bench, judges):
         gather.tell(where, problem)
+    gather("proxy.human_ranks", _check_ranks, bench)
     gather.raise_any()
-    return RankBench(config, proxy, file, tuple(entries), corpus)
+    return bench
 
 
 def _check_local(proxy: ProxyConfig, file: Path) -> None:
@@ -296,57 +271,53 @@ def _check_local(proxy: ProxyConfig, file: Path) -> None:
     for model in proxy.generators:
         hosts = hosts_of(model.backend, model.settings)
         gather(f"proxy.generators.{model.name}", check_hosts, hosts)
-    for place, encoder in (("evaluators", proxy.evaluators), ("passages", proxy.passages)):
-        if encoder is not None:
-            beside = file.parent / encoder.encoder
-            hosts = [] if beside.is_dir() else weights_hosts(encoder.encoder)
-            gather(f"proxy.{place}", check_hosts, hosts, "encoder")
+    encoders = [("proxy.evaluators", "encoder", proxy.evaluators.encoder)]
+    encoders += [("proxy", "retriever", proxy.retriever)] if proxy.corpus else []
+    for where, key, encoder in encoders:
+        if not (file.parent / encoder).is_dir():
+            gather(where, check_hosts, weights_hosts(encoder), key)
     gather.raise_any()
 
 
-def _task(entry: TaskEntry, folder: Path | None, relative_to: Path, seed: int) -> ProxyTask:
-    task = load_task(entry.task, data_folder=folder, relative_to=relative_to, seed=seed)
-    return sample_task(task, entry.sample, seed)
+def _with_encoders(proxy: ProxyConfig, relative_to: Path) -> ProxyConfig:
+    """The settings with the folders of encoders where they lie. Raises SetupError."""
+    gather = Gathered("")
+    encoder = gather("evaluators.encoder", find_beside, proxy.evaluators.encoder, relative_to)
+    changes: dict[str, Any] = {}
+    if encoder:
+        changes["evaluators"] = proxy.evaluators.model_copy(update={"encoder": encoder})
+    if proxy.corpus:
+        changes["retriever"] = gather("retriever", find_beside, proxy.retriever, relative_to)
+    gather.raise_any()
+    return proxy.model_copy(update=changes)
 
 
-def _check_retrieval(passages: PassagesConfig, relative_to: Path) -> None:
-    find_beside(passages.encoder, relative_to)
-    if passages.late_interaction and find_spec("pylate") is None:
-        raise MissingExtra("late interaction", "colbert", "pylate")
+def _task(name: str, proxy: ProxyConfig, home: tuple[Path | None, Path], seed: int) -> ProxyTask:
+    """The sample of a task; `home` are the folder of its data, if named, and that of the file."""
+    task = load_task(name, data_folder=home[0], relative_to=home[1], seed=seed)
+    return sample_task(task, proxy.sample, seed)
 
 
-def _entry(
-    proxy: ProxyConfig,
-    entry: TaskEntry,
-    task: ProxyTask,
-    given: Sequence[Argument],
-    encoder: str,
-    seed: int,
-) -> RankedEntry:
-    chosen = [g for g in proxy.generators if entry.generators is None or g.name in entry.generators]
-    changes = {"kinds": entry.kinds, "training": entry.training, "encoder": encoder}
-    evaluators = proxy.evaluators.model_copy(update={k: v for k, v in changes.items() if v})
-    own = tuple(argument for argument in given if argument.task == task.name)
-    learnt = SampleConfig(**entry.arguments_for.model_dump())
-    part = sample_task(task, learnt, seed) if "llm-trained" in evaluators.kinds else None
-    return RankedEntry(task, entry, tuple(chosen), own, evaluators, part)
-
-
-def _name_problems(proxy: ProxyConfig, given: Sequence[Argument]) -> Iterator[tuple[str, Problem]]:
-    """Names that stand for two things, or for none."""
-    names = [generator.name for generator in proxy.generators]
-    for name, count in Counter(names).items():
-        if count > 1:
-            yield "proxy.generators", Problem("two generators have this name", found=name)
-    for system in dict.fromkeys(argument.system for argument in given):
-        if system in (*names, GOLD, *proxy.controls):
+def _problems(bench: RankBench, judges: Sequence[str] | None) -> Iterator[tuple[str, Problem]]:
+    """What does not fit together, and where; `judges` is None where they cannot be read."""
+    proxy, generators = bench.proxy, [generator.name for generator in bench.proxy.generators]
+    names = {"tasks": [task.name for task in bench.tasks], "generators": generators}
+    for key, values in names.items():
+        for name in (name for name, n in Counter(values).items() if n > 1):
+            yield f"proxy.{key}", Problem(f"two {key} have this name", found=name)
+    for system in dict.fromkeys(argument.system for argument in bench.given):
+        if system in (*generators, GOLD, *CONTROL_CASES):
             message = "is the name of a generator, a control case or the experts"
             yield "proxy.arguments", Problem(message, field="system", found=system)
-    for i, entry in enumerate(proxy.entries):
-        for name in entry.generators or ():
-            if name not in names:
-                problem = Problem("is no generator", found=name, allowed=", ".join(names))
-                yield f"proxy.tasks.{i}.generators", problem
+    known = [*bench.systems[1:], *(judges or ())]
+    members = ((family, m) for family, names in proxy.families.items() for m in names)
+    for family, name in members if judges is not None else ():
+        if name not in known:
+            message = f"is no generator and no judge{nearest(name, known)}"
+            yield f"proxy.families.{family}", Problem(message, found=name, allowed=", ".join(known))
+    for i, task in enumerate(bench.tasks):
+        for problem in _task_problems(bench, task):
+            yield f"proxy.tasks.{i}", problem
 
 
 def _judges(file: Path, placeholder: Dataset) -> list[str]:
@@ -356,56 +327,37 @@ def _judges(file: Path, placeholder: Dataset) -> list[str]:
     return [judge.name for judge in (*bench.judges, *bench.others, *bench.learnt)]
 
 
-def _family_problems(
-    proxy: ProxyConfig, systems: Sequence[str], judges: Sequence[str] | None
-) -> Iterator[tuple[str, Problem]]:
-    """Members of families that are nobody; `judges` is None where they cannot be read."""
-    known = list(dict.fromkeys((*systems, *(judges or ()))))
-    for family, members in proxy.families.items() if judges is not None else ():
-        for name in (m for m in members if m not in known):
-            message = f"is no generator and no judge{nearest(name, known)}"
-            yield f"proxy.families.{family}", Problem(message, found=name, allowed=", ".join(known))
-
-
-def _evaluator_problems(entry: RankedEntry) -> Iterator[Problem]:
+def _task_problems(bench: RankBench, task: ProxyTask) -> Iterator[Problem]:
     """The problems of data that an evaluator would be trained on."""
-    given, kinds = {a.item_id for a in entry.given if a.text.strip()}, entry.evaluators.kinds
+    written_on = {a.item_id for a in bench.given if a.task == task.name and a.text.strip()}
+    kinds = bench.proxy.evaluators.kinds
     for split in SPLITS[:2]:
-        taught = entry.task.of(split)
-        if "expert-trained" in kinds and not any(i.argument.strip() for i in taught):
+        instances = task.of(split)
+        if "expert-trained" in kinds and not any(i.argument.strip() for i in instances):
             message = f"has no gold argument in the {split} split"
             yield Problem(message, field="kinds", found="expert-trained")
-        written = entry.generators or any(i.item_id in given for i in taught)
-        if "llm-trained" in kinds and not written:
+        has_models = bench.proxy.generators or any(i.item_id in written_on for i in instances)
+        if "llm-trained" in kinds and not has_models:
             how = "name generators, or files of arguments"
             message = f"needs arguments of a model in the {split} split: {how}"
             yield Problem(message, field="kinds", found="llm-trained")
-    if not entry.task.ranked:
-        yield Problem("has no test instance to rank", field="task", found=entry.task.name)
+    if not task.ranked:
+        yield Problem("has no test instance to rank", field="task", found=task.name)
+
+
+def _check_ranks(bench: RankBench) -> HumanRanks | None:
+    """Raise SetupError with every problem of the files of human ranks."""
+    if not bench.proxy.human_ranks:
+        return None
+    arguments = {
+        (t.name, i.item_id, s) for t in bench.tasks for i in t.ranked for s in bench.systems
+    }
+    ranks = read_ranks([bench.file.parent / name for name in bench.proxy.human_ranks])
+    check_known(ranks, arguments)
+    return ranks
 
 
 # --- a run ---------------------------------------------------------------------------------------
-
-
-def given_ranks(bench: RankBench) -> HumanRanks | None:
-    """The ranks in the files that the bench.yaml names; None where it names none.
-
-    Raises SetupError with every problem, an unknown item or system among them.
-    """
-    paths = [bench.file.parent / name for name in bench.proxy.human_ranks]
-    if not paths:
-        return None
-    ranks = read_ranks(paths)
-    for task in ranks.tasks:
-        entry = next((e for e in bench.tasks if e.task.name == task), None)
-        if entry is None:
-            message = "is no task of this benchmark"
-            allowed = ", ".join(e.task.name for e in bench.tasks)
-            raise SetupError(Problem(message, str(paths[0]), None, "task", task, allowed))
-        names = [g.name for g in entry.generators] + [a.system for a in entry.given]
-        groups = {i.item_id: i.group for i in entry.task.ranked}
-        human_scores(ranks, task, list(dict.fromkeys([GOLD, *names])), groups)
-    return ranks
 
 
 def rank_all(
@@ -415,7 +367,7 @@ def rank_all(
 
     A spent budget stops no training. Raises what the three steps raise.
     """
-    ranks, unpaid = given_ranks(bench), None
+    unpaid = None
     spent = write_arguments_of_all(bench, folder, progress, budget)
     try:
         judge_all(bench, folder, progress, None if budget is None else budget - spent)
@@ -425,9 +377,9 @@ def rank_all(
     if unpaid:
         raise unpaid
     with folder.locked():
-        writers = (g for entry in bench.tasks for g in entry.generators)
-        folder.note_hosts(host for g in writers for host in hosts_of(g.backend, g.settings))
-        keep_ranks(folder.path, ranks)
+        generators = bench.proxy.generators
+        folder.note_hosts(host for g in generators for host in hosts_of(g.backend, g.settings))
+        copy_ranks(folder.path, [bench.file.parent / name for name in bench.proxy.human_ranks])
         folder.write_manifest(folder.manifest(), "finished", files_of(folder.path))
 
 
@@ -443,8 +395,7 @@ def rank_file(path: Path, run: Path | None, progress: Progress, budget: float | 
 def ranking_in_words(path: Path) -> str:
     """Check a ranking and say what it ranks. Raises SetupError."""
     bench = load_rank_bench(path)
-    given_ranks(bench)
-    ranked = ", ".join(f"{e.task.name} {len(e.task.ranked)}" for e in bench.tasks)
+    ranked = ", ".join(f"{task.name} {len(task.ranked)}" for task in bench.tasks)
     return f"a ranking of arguments on {len(bench.tasks)} tasks (instances ranked: {ranked})"
 
 
@@ -486,17 +437,20 @@ def write_arguments_of_all(
     KeyboardInterrupt), BudgetSpent or an error of a backend; what was written is kept.
     """
     with _step(folder, progress) as step:
-        for entry in bench.tasks:
-            path = folder.path / "proxy" / f"split-{entry.task.name}.json"
-            write_text(path, to_json(split_rows(entry.task), indent=1) + "\n")
+        for task in bench.tasks:
+            path = folder.path / "proxy" / f"split-{task.name}.json"
+            write_text(path, to_json(split_rows(task), indent=1) + "\n")
         generators = bench.proxy.generators
-        costs = {g.name: costs_of(arguments_path(folder.path, g.name)) for g in generators}
+        replies = {g.name: kept_replies(replies_path(folder.path, g.name)) for g in generators}
+        costs = {name: [r.cost or 0.0 for r in of.values()] for name, of in replies.items()}
         spent = sum(map(sum, costs.values()))
-        for generator in (g for g in generators if any(g in e.generators for e in bench.tasks)):
+        for generator in generators:
             left = Budget(budget, spent, max(costs[generator.name], default=0.0))
             _write_all(bench, step, generator, left)
             spent = left.spent
         _keep(bench, folder.path, make_control_cases(bench, step))
+        for path in write_studies(folder.path, bench.config.seed):
+            progress.say(f"People can rank these arguments too: judgebench annotate init {path}")
     return spent
 
 
@@ -508,8 +462,8 @@ def judge_all(
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
     verdicts alone. Raises what `run_bench.run` raises."""
-    judged_tasks = (task for task in read_tasks(folder.path) if task.judged)
-    answers = [answer for task in judged_tasks for answer in task.answers().values()]
+    tasks = read_tasks(folder.path)
+    answers = [answer for task in tasks for answer in task.answers().values()]
     with closing(load_bench(bench.file, arguments=Dataset(answers, ()))) as judged:
         run_bench.run(judged, folder, budget=budget, progress=progress)
 
@@ -521,79 +475,73 @@ def evaluate_all(bench: RankBench, folder: RunFolder, progress: Progress) -> Non
     """
     in_hand = "the batch in training or the decisions in hand; epochs that are done are kept"
     with _step(folder, progress, what=in_hand) as step:
-        for entry, task in zip(bench.tasks, read_tasks(folder.path), strict=True):
-            _evaluate(bench, step, entry, task)
+        for task, kept in zip(bench.tasks, read_tasks(folder.path), strict=True):
+            _evaluate(bench, step, task, kept)
 
 
 # --- arguments -----------------------------------------------------------------------------------
 
 
+def replies_path(run: Path, generator: str) -> Path:
+    """The file that keeps a generator's replies, by what they were asked with."""
+    return run / "proxy" / f"replies-{generator}.jsonl"
+
+
 def _write_all(
     bench: RankBench, step: RankingStep, generator: GeneratorConfig, budget: Budget
 ) -> None:
-    """Have a generator write on all of its tasks."""
-    path = arguments_path(step.folder.path, generator.name)
+    """Have a generator write on all tasks."""
+    run, name = step.folder.path, generator.name
+    arguments: list[Argument] = []
     with closing(open_backend(generator.backend, generator.settings)) as backend:
         step.stop.then(partial(drain, backend))
-        writer = ArgumentWriter(generator, backend, path, bench.config.seed)
-        for entry in (entry for entry in bench.tasks if generator in entry.generators):
-            task, name = entry.task.name, generator.name
-            price = f"proxy.generators.{name}.settings.price"
-            terms = WritingTerms(f"{task}: {name} writes", step.progress, step.stop, budget, price)
-            with disk_errors(step.folder.path):
-                written = writer.write(entry.task, entry.argued, terms)
-            ends = [f"{n} {finish}" for finish, n in sorted(written.finishes.items())]
-            if n := written.failed:
-                ends.append(f"{n} without a reply ({written.why_failed}): asked again next")
-            if written.asked:
-                step.progress.say(f"{task}: arguments of {name}: {', '.join(ends) or 'none'}")
-            if step.stop.wanted:
-                raise Interrupted
+        writer = ArgumentWriter(generator, backend, replies_path(run, name), bench.config.seed)
+        price = f"proxy.generators.{name}.settings.price"
+        for task in bench.tasks:
+            work, instances = f"{task.name}: {name} writes", bench.argued(task)
+            terms = WritingTerms(work, step.progress, step.stop, budget, price)
+            written = writer.write(task, instances, terms)
+            ends = Counter(argument.finish for argument in written)
+            missing = len(instances) - len(written)
+            told = [f"{n} {finish}" for finish, n in sorted(ends.items())]
+            told += [f"{missing} without a reply: asked again next"] * (missing > 0)
+            step.progress.say(f"{task.name}: arguments of {name}: {', '.join(told)}")
+            arguments += written
+    write_arguments(arguments_path(run, name), arguments)
 
 
 def make_control_cases(bench: RankBench, step: RankingStep) -> Mapping[str, Any]:
-    """Write the arguments of every baseline case; what the manifest says of the retrieval."""
+    """Write the arguments of every control case; what the manifest says of the retrieval."""
     retriever, run = None, step.folder.path
-    if bench.proxy.passages is not None:
-        from judgebench.ranking.examples import PassageRetriever
-
+    if bench.proxy.corpus:
         step.progress.say(f"passages: {len(bench.corpus.documents):,} documents are searched")
-        retriever = PassageRetriever(bench.proxy.passages, bench.corpus, run / "proxy" / "passages")
+        retriever = PassageRetriever(
+            bench.corpus, bench.proxy.retriever, run / "proxy" / "passages"
+        )
     cases, seed = bench.proxy.controls, bench.config.seed
-    made = [a for e in bench.tasks for a in control_arguments(e.task, cases, seed, retriever)]
+    texts = [a for task in bench.tasks for a in control_arguments(task, cases, seed, retriever)]
     for case in cases:
-        write_arguments_file(arguments_path(run, case), (a for a in made if a.system == case))
-    return retriever.describe() if retriever else {}
+        write_arguments(arguments_path(run, case), (a for a in texts if a.system == case))
+    if retriever is None:
+        return {}
+    retriever.close()
+    return retriever.describe()
 
 
-def all_arguments(bench: RankBench, entry: RankedEntry, run: Path) -> BySystem:
-    """Every argument on one task that has a text (control cases may be blank), by system and item:
-    gold first, then models, then control cases."""
-    task = entry.task
-    found = {GOLD: {i.item_id: Argument(task.name, i.item_id, GOLD, i.argument)
-                    for i in task.instances if i.argument.strip()}}  # fmt: skip
-    argued = {i.item_id for i in entry.argued}  # others may be left from a larger sample
-    sources: list[Argument] = list(entry.given)
-    for name in [*(g.name for g in entry.generators), *bench.proxy.controls]:
-        path = arguments_path(run, name)
-        sources += [a for a in read_arguments(path) if a.item_id in argued]
-    return found | last_arguments(sources, task.name)
-
-
-def _taught_by(bench: RankBench, arguments: BySystem) -> dict[str, dict[str, str]]:
+def texts_of_models(arguments: BySystem) -> dict[str, dict[str, str]]:
     """The texts that an LLM-trained evaluator may learn from, by system and item: neither those of
     experts nor control cases."""
     return {
         system: {item: argument.text for item, argument in by_item.items()}
         for system, by_item in arguments.items()
-        if system not in (GOLD, *bench.proxy.controls)
+        if system not in (GOLD, *CONTROL_CASES)
     }
 
 
 # --- evaluators ----------------------------------------------------------------------------------
 
 
-def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: KeptTask) -> None:
+def _evaluate(bench: RankBench, step: RankingStep, task: ProxyTask, kept: KeptTask) -> None:
     """Train what is not trained, then write the verdicts that are not written; the arguments of one
     system are decided together.
 
@@ -601,19 +549,20 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: Kep
     """
     from judgebench.ranking.evaluator import ProxyEvaluator, train
 
-    config, asked = entry.evaluators, kept.answers(document=False)
-    models = _taught_by(bench, all_arguments(bench, entry, step.folder.path))
+    config, asked, run = bench.proxy.evaluators, kept.answers(document=False), step.folder.path
+    items = {i.item_id for i in task.instances}
+    models = texts_of_models(arguments_in(run, bench.proxy, task.name, items))
     answers = indexed([asked[at] for at in sorted(asked, key=itemgetter(1, 0))])
     plans = [
-        EvaluatorPlan(entry.task, kind, config, bench.config.seed, models, draw)
+        EvaluatorPlan(task, kind, config, bench.config.seed, models, draw)
         for kind in config.kinds
         for draw in range(config.draws)
     ]
     for n, plan in enumerate(plans, start=1):
-        where = evaluator_folder(step.folder.path, plan.name)
-        step.progress.say(f"{plan.name}: evaluator {n} of {len(plans)} of {entry.task.name}")
-        train(plan, where, step.progress, step.stop)
-        evaluator = ProxyEvaluator.load(where, entry.task)
+        folder = evaluator_folder(run, plan.name)
+        step.progress.say(f"{plan.name}: evaluator {n} of {len(plans)} of {task.name}")
+        train(plan, folder, step.progress, step.stop)
+        evaluator = ProxyEvaluator.load(folder, task)
         judge_answers(evaluator, RequestGroups(evaluator, answers), step)
         if step.stop.wanted:
             raise Interrupted
@@ -623,42 +572,26 @@ def _evaluate(bench: RankBench, step: RankingStep, entry: RankedEntry, kept: Kep
 
 
 def _keep(bench: RankBench, run: Path, retrieval: Mapping[str, Any]) -> None:
-    """Write ranking.json, and beside it the arguments on ranked instances that no file holds."""
-    tasks, given = [], list[Argument]()
-    made = {*(g.name for g in bench.proxy.generators), *bench.proxy.controls}
+    """Write the arguments that this run did not make, and then ranking.json."""
+    gold = [Argument(t.name, i.item_id, GOLD, i.argument) for t in bench.tasks for i in t.instances]
+    write_arguments(run / GIVEN_ARGUMENTS, (*gold, *bench.given))
     shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
-    for entry in bench.tasks:
-        task, arguments = entry.task, all_arguments(bench, entry, run)
-        given += [
-            by_item[i.item_id]
-            for system, by_item in arguments.items()
-            if system not in made
-            for i in task.ranked
-            if i.item_id in by_item
-        ]
+    tasks = []
+    for task in bench.tasks:
         trained_on = {i.item_id for i in task.of("train")}
-        taught_by = _taught_by(bench, arguments).items()
-        kept = KeptTask(
-            **{field: getattr(task, field) for field in shared},
-            kinds=entry.evaluators.kinds,
-            draws=entry.evaluators.draws,
-            judged=entry.entry.judged,
-            generators=tuple(g.name for g in entry.generators),
-            learnt_from=tuple(s for s, texts in taught_by if trained_on & texts.keys()),
-            instances=tuple(map(KeptInstance.model_validate, task.ranked)),
-        )
-        tasks.append(kept)
+        taught = texts_of_models(arguments_in(run, bench.proxy, task.name, trained_on))
+        settings = {key: getattr(task, key) for key in shared}
+        learnt_from, instances = tuple(taught), tuple(task.ranked)
+        tasks.append(KeptTask(**settings, learnt_from=learnt_from, instances=instances))
     ranking = KeptRanking(
         judgebench=VERSION,
         name=bench.config.name,
         seed=bench.config.seed,
-        controls=bench.proxy.controls,
-        families=bench.proxy.families,
-        generators={g.name: g.backend for g in bench.proxy.generators},
+        proxy=bench.config.section("proxy", ProxyConfig) or bench.proxy,  # encoders as named
         retrieval=dict(retrieval),
         tasks=tuple(tasks),
     )
-    write_ranking(run, ranking, given)
+    write_text(run / RANKING, ranking.model_dump_json(indent=1) + "\n")
 
 
 def rank(study: Study | str | Path) -> Shown:

@@ -1,38 +1,40 @@
 """The part of a run folder that a ranking adds: `proxy/`, enough to rank again offline.
 
 proxy/ranking.json            tasks, ranked instances, evaluators, settings (rewritten whole)
-proxy/given.jsonl             arguments on ranked instances that this run did not make: the experts'
-                              (gold), and those of the user's files
+proxy/given.jsonl             arguments that this run did not make: the experts' (gold), and those
+                              of the user's files
 proxy/split-TASK.json         which rows of the source are trained on, tuned on, tested on
 proxy/arguments-SYSTEM.jsonl  what each model wrote, and each control case
 proxy/evaluators/NAME/        a trained evaluator: weights, tokenizer, manifest
 proxy/passages/               embeddings of the corpus
 verdicts-NAME.jsonl           what each evaluator decided with each argument, and how surely
+annotate/TASK/, human/        see `ranking.human`
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.features import FEATURES
-from judgebench.files import disk_errors, read_object, to_json, validate, write_atomically
+from judgebench.files import read_object, validate
 from judgebench.ranking.examples import evaluator_names
 from judgebench.ranking.task import (
+    CONTROL_CASES,
     GOLD,
     Argument,
     EvaluatorKind,
+    ProxyConfig,
     TaskInstance,
     argument_id,
-    argument_line,
     arguments_path,
     last_arguments,
     read_arguments,
@@ -56,30 +58,12 @@ BySystem = Mapping[str, Mapping[str, Argument]]  # by system and item
 class _Kept(BaseModel):
     """A part of a file that judgebench writes; a newer version may have written more."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
-
-
-class KeptInstance(_Kept):
-    """A ranked instance: what is asked, and its right class."""
-
-    item_id: str
-    group: str
-    question: str
-    context: str
-    label: str
-    label_text: str
-
-
-class KeptText(_Kept):
-    """An argument, and the share of an extract that stands in the document."""
-
-    text: str
-    verbatim: float | None = None
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class KeptTask(_Kept):
-    """One task. `learnt_from` names the systems that LLM-trained evaluators learnt from; every kind
-    of evaluator is trained `draws` times."""
+    """One task with its ranked `instances`. `learnt_from` names the systems that LLM-trained
+    evaluators learnt from."""
 
     name: str
     title: str
@@ -88,16 +72,10 @@ class KeptTask(_Kept):
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     files: dict[str, str] = {}
-    kinds: tuple[EvaluatorKind, ...]
-    draws: int
-    judged: bool
-    generators: tuple[str, ...]
     learnt_from: tuple[str, ...]
-    instances: tuple[KeptInstance, ...]
-    # Not in ranking.json: what was read from the files of arguments, by system and item, and the
-    # names of the control cases.
-    arguments: dict[str, dict[str, KeptText]] = {}
-    controls: tuple[str, ...] = ()
+    instances: tuple[TaskInstance, ...]
+    # Not in ranking.json: what was read from the files of arguments.
+    arguments: BySystem = Field(default={}, exclude=True)
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -118,19 +96,13 @@ class KeptTask(_Kept):
     def systems(self) -> tuple[System, ...]:
         """The writers of at least one argument on the ranked instances: gold first, then models,
         then control cases."""
-        kinds: dict[str, SystemKind] = {GOLD: "gold", **dict.fromkeys(self.controls, "control")}
-        written = (name for name, by_item in self.arguments.items() if by_item)
-        return tuple(System(name, kinds.get(name, "model")) for name in written)
-
-    @property
-    def evaluators(self) -> list[tuple[EvaluatorKind, str]]:
-        """Kind and name of each evaluator, trained or not; those of one kind stand together."""
-        return [(k, name) for k in self.kinds for name in evaluator_names(self.name, k, self.draws)]
+        kinds: dict[str, SystemKind] = {GOLD: "gold", **dict.fromkeys(CONTROL_CASES, "control")}
+        return tuple(System(name, kinds.get(name, "model")) for name in self.arguments)
 
     def text(self, system: str, item: str) -> str | None:
         """The argument of a system on an item; None where there is none."""
-        found = self.arguments[system].get(item)
-        return None if found is None else found.text
+        argument = self.arguments[system].get(item)
+        return None if argument is None else argument.text
 
     def answers(self, *, document: bool = True) -> dict[At, Answer]:
         """Every argument as it is put to a judge, or without documents to an evaluator."""
@@ -150,17 +122,21 @@ class KeptTask(_Kept):
 
 
 class KeptRanking(_Kept):
-    """The content of ranking.json. `generators` maps each to its backend, `retrieval` is what the
-    passages were found with, empty without any."""
+    """The content of ranking.json. `proxy` are the settings, `retrieval` is what the passages were
+    found with, empty without any."""
 
     judgebench: str
     name: str
     seed: int
-    controls: tuple[str, ...]
-    families: dict[str, tuple[str, ...]]
-    generators: dict[str, str]
-    retrieval: dict[str, Any]
+    proxy: ProxyConfig
+    retrieval: dict[str, Any] = {}
     tasks: tuple[KeptTask, ...]
+
+    def evaluators(self, task: str) -> list[tuple[EvaluatorKind, str]]:
+        """Kind and name of each evaluator of a task, trained or not; those of one kind stand
+        together."""
+        kinds, draws = self.proxy.evaluators.kinds, self.proxy.evaluators.draws
+        return [(kind, name) for kind in kinds for name in evaluator_names(task, kind, draws)]
 
 
 class Trained(_Kept):
@@ -184,12 +160,7 @@ class Trained(_Kept):
 
 
 def argument_answer(
-    task: str,
-    instance: TaskInstance | KeptInstance,
-    system: str,
-    text: str,
-    *,
-    document: bool = True,
+    task: str, instance: TaskInstance, system: str, text: str, *, document: bool = True
 ) -> Answer:
     """One argument as an Answer: what is asked, the document if any and if wanted, and the argument
     as its text.
@@ -213,54 +184,41 @@ def argument_answer(
 
 
 def read_ranking(run: Path) -> KeptRanking:
-    """The content of ranking.json. Raises SetupError where it is missing or damaged."""
+    """The content of ranking.json, the tasks with their arguments. Raises SetupError where it is
+    missing or damaged."""
     path = run / RANKING
     if not path.is_file():
         raise SetupError(Problem("is no ranking run: it holds no " + RANKING, file=str(run)))
-    return validate(read_object(path.read_bytes(), path), KeptRanking, str(path))
+    ranking = validate(read_object(path.read_bytes(), path), KeptRanking, str(path))
+    tasks = []
+    for task in ranking.tasks:
+        arguments = arguments_in(run, ranking.proxy, task.name, set(task.items))
+        tasks.append(task.model_copy(update={"arguments": arguments}))
+    return ranking.model_copy(update={"tasks": tuple(tasks)})
 
 
-def read_tasks(run: Path) -> list[KeptTask]:
-    """The tasks of a ranking run with their arguments. Raises SetupError where the folder is none
-    or is damaged."""
-    ranking = read_ranking(run)
-    names = (*ranking.generators, *ranking.controls)
+def read_tasks(run: Path) -> tuple[KeptTask, ...]:
+    """The tasks of a ranking run with their arguments. Raises as `read_ranking` does."""
+    return read_ranking(run).tasks
+
+
+def arguments_in(run: Path, proxy: ProxyConfig, task: str, items: Collection[str]) -> BySystem:
+    """The arguments in a run folder on these items of a task: gold first, then those that were
+    given, then of generators and control cases."""
+    names = (*(generator.name for generator in proxy.generators), *proxy.controls)
     paths = [run / GIVEN_ARGUMENTS, *(arguments_path(run, name) for name in names)]
-    written = [a for path in paths for a in read_arguments(path)]
-    return [_filled(task, ranking, written) for task in ranking.tasks]
-
-
-def _filled(task: KeptTask, ranking: KeptRanking, written: Iterable[Argument]) -> KeptTask:
-    """The task with its arguments of those that were written."""
-    ranked = set(task.items)
-    unasked = ranking.generators.keys() - set(task.generators)  # of other tasks
-    kept = (a for a in written if a.item_id in ranked and a.system not in unasked)
-    arguments = {
-        system: {item: KeptText.model_validate(a) for item, a in by_item.items()}
-        for system, by_item in last_arguments(kept, task.name).items()
-    }
-    return task.model_copy(update={"controls": ranking.controls, "arguments": arguments})
+    written = (a for path in paths for a in read_arguments(path) if a.item_id in items)
+    return last_arguments(written, task)
 
 
 def files_of(run: Path) -> list[str]:
     """Every file in a run folder that its rankings depend on and that no judge writes."""
-    names = [name for task in read_tasks(run) for _, name in task.evaluators]
-    found = [verdict_path(run, name) for name in names]
-    found += [evaluator_folder(run, name) / "manifest.json" for name in names]
-    found += [run / RANKING, run / "human" / "given.csv", *(run / PROXY).glob("*.jsonl")]
-    return [path.relative_to(run).as_posix() for path in found]
-
-
-def write_ranking(run: Path, content: KeptRanking, given: Iterable[Argument]) -> None:
-    """Replace ranking.json, and the arguments that this run did not make. Raises DiskFailed."""
-    write_arguments_file(run / GIVEN_ARGUMENTS, given)
-    plain = content.model_dump(mode="json", exclude_unset=True)
-    write_text(run / RANKING, to_json(plain, indent=1) + "\n")
-
-
-def write_arguments_file(path: Path, arguments: Iterable[Argument]) -> None:
-    """One line per argument. Raises DiskFailed."""
-    write_text(path, "".join(map(argument_line, arguments)))
+    ranking = read_ranking(run)
+    names = [name for task in ranking.tasks for _, name in ranking.evaluators(task.name)]
+    paths = [verdict_path(run, name) for name in names]
+    paths += [evaluator_folder(run, name) / "manifest.json" for name in names]
+    paths += [run / RANKING, *(run / "human").glob("*.*"), *(run / PROXY).glob("*.jsonl")]
+    return [path.relative_to(run).as_posix() for path in paths]
 
 
 def evaluator_folder(run: Path, name: str) -> Path:
@@ -275,13 +233,6 @@ def read_trained(run: Path, name: str) -> Trained | None:
     if not path.is_file():
         return None
     return validate(read_object(path.read_bytes(), path), Trained, str(path))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace the text of a file in a folder that need not be there yet. Raises DiskFailed."""
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.encode("utf-8"))
 
 
 SystemKind = Literal["gold", "model", "control"]
@@ -371,20 +322,16 @@ class RankedTask:
 
 @dataclass(frozen=True)
 class OneRanking:
-    """One ranker on one task, as its rows tell it: estimates by system in the order of their
-    places, those of the whole ranking by statistic, and p values by pair, both ways. `claims` is by
-    how many rankers of the task a claim of this one is divided; `unsure` says why there is no p
-    value and nothing is claimed."""
+    """One ranker on one task, as its rows tell it: `placed` are the places of systems, best first,
+    `p` the p values by pair, both ways. `claims` is by how many rankers of the task a claim of this
+    one is divided; `unsure` says why there is no p value and nothing is claimed."""
 
     task: str
     ranker: str
     kind: RankerKind
-    scores: dict[str, Estimate]
-    places: dict[str, Estimate]
-    average_ranks: dict[str, Estimate]
-    groups: dict[str, str]
-    whole: dict[str, Estimate]
+    placed: dict[str, float]
     p: dict[tuple[str, str], float | None]
+    friedman_p: float | None
     controls: set[str]
     claims: int
     unsure: str
@@ -395,10 +342,11 @@ class OneRanking:
         return f"{self.ranker}{_ASKED.get(self.kind, '')}"
 
     @property
-    def placed(self) -> dict[str, float]:
-        """The systems that have a place, best first."""
-        found = {s: e.value for s, e in self.places.items() if e.value is not None}
-        return dict(sorted(found.items(), key=lambda pair: pair[1]))
+    def best(self) -> list[str]:
+        """The systems at the first place; none where all share it."""
+        places = list(self.placed.values())
+        best = [name for name, place in self.placed.items() if place == places[0]]
+        return best if len(best) < len(places) else []
 
     def clearly_above(self, upper: str, lower: str) -> bool:
         """True where it may be claimed that `upper` ranks above `lower`.
@@ -435,7 +383,9 @@ class Rankings(Shown):
             if row.analysis in ("system", "ranking", "above"):
                 found.setdefault((row["task"], row["ranker"], row["ranker_kind"]), []).append(row)
         claims = Counter(task for task, _, kind in found if kind != "control")
-        return [_one_ranking(key, rows, claims[key[0]]) for key, rows in found.items()]
+        return [
+            _one_ranking(key, Results(tuple(rows)), claims[key[0]]) for key, rows in found.items()
+        ]
 
     def of(self, task: str) -> list[OneRanking]:
         """The rankings of one task."""
@@ -453,29 +403,21 @@ class Rankings(Shown):
         return int(self.rows.find("instances", "task", task=task).value or 0)
 
 
-def _one_ranking(key: tuple[str, str, str], rows: Sequence[Row], claims: int) -> OneRanking:
+def _one_ranking(key: tuple[str, str, str], rows: Results, claims: int) -> OneRanking:
     """The ranking of that task, ranker and kind that these rows tell."""
-
-    def of(analysis: str, statistic: str = "") -> list[Row]:
-        return [r for r in rows if r.analysis == analysis and statistic in ("", r.statistic)]
-
-    scores, places, average_ranks = (
-        {row["system"]: row.estimate for row in of("system", statistic)}
-        for statistic in ("score", "place", "average_rank")
-    )
-    tests = of("above", "p")
+    places = {r["system"]: r.estimate.value for r in rows.select("system", "place")}
+    defined = {system: place for system, place in places.items() if place is not None}
+    tests = rows.select("above", "p")
     pairs = {(row["system"], row["other"]): row.estimate.value for row in tests}
+    controls = {row["system"] for row in rows if row.keys.get("system_kind") == "control"}
     return OneRanking(
         task=key[0],
         ranker=key[1],
         kind=cast(RankerKind, key[2]),
-        scores=scores,
-        places=places,
-        average_ranks=average_ranks,
-        groups={row["system"]: row["group"] for row in of("system")},
-        whole={row.statistic: row.estimate for row in of("ranking")},
+        placed=dict(sorted(defined.items(), key=lambda pair: pair[1])),
         p=pairs | {(other, system): p for (system, other), p in pairs.items()},
-        controls={row["system"] for row in of("system") if row["system_kind"] == "control"},
+        friedman_p=rows.find("p", "ranking").value,
+        controls=controls,
         claims=claims,
         unsure=tests[-1].estimate.reason if tests else "",
     )

@@ -1,26 +1,17 @@
-"""The presentation of rankings: sentences that claim no more than the intervals bear, medal grids,
-and tables declared as data.
+"""The presentation of rankings: sentences that claim no more than the intervals bear, medals, and
+tables declared as data.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import pairwise
 from typing import Literal
 
 from judgebench.ranking.rankers import WRONG_CLAIMS, OneRanking, RankedTask, Rankings
-from judgebench.ranking.suitability import (
-    against_arguments,
-    draw_medals,
-    medals_table,
-    system_colours,
-)
 from judgebench.records import Estimate, Row
-from judgebench.results.blocks import Block, Drawing, ReportSection
-from judgebench.results.tables import Cell, Content, Layout, Table, TableSpec, p_text
+from judgebench.results.blocks import Block, ReportSection
+from judgebench.results.tables import Cell, CellTone, Content, Layout, Table, TableSpec
 from judgebench.text import counted, listed
 
 HOW_SURE = (
@@ -38,7 +29,7 @@ _NOT_RANKED = Estimate(None, reason="this ranker did not rank it")
 _SIGNED = ("tau_b", "spearman", "tau_b_of_averages", "rho", "places")
 # Statistics that are no estimates, and how they are written.
 _FORMS = {
-    "development_score": ".3f", "mean_words": ",.1f", "verbatim": ".1%", "train": ",.0f",
+    "development_score": ".3f", "mean_words": ",.1f", "train": ",.0f",
     "development": ",.0f", "epochs": ",.0f", "best_epoch": ",.0f", "seconds": ",.0f",
     "cut": ",.0f", "cut_arguments": ",.0f",
 }  # fmt: skip
@@ -46,14 +37,28 @@ _FORMS = {
 
 RankingTable = TableSpec[Rankings]
 
-
-def _agreements(rankings: Rankings) -> list[Row]:
-    """Every pair of rankers, those with the humans first."""
-    humans = {r.ranker for r in rankings.rankings if r.kind == "humans"}
-    rows = rankings.rows.select("agreement")
-    return sorted(rows, key=lambda row: not humans & {row["ranker"], row["other"]})
-
-
+_SCORES = RankingTable(
+    "ranking_scores",
+    "Scores",
+    lambda rankings: rankings.rows.select("system", "score"),
+    ("task", "ranker"),
+    "system",
+    (
+        "Higher is better. Evaluators: share of right decisions; judges: mean score, from 0 to 1; "
+        "humans: minus the mean rank. Best of each row in bold.",
+    ),
+)
+_AVERAGE_RANKS = RankingTable(
+    "ranking_average_ranks",
+    "Average ranks within instances, of the real arguments",
+    lambda rankings: rankings.rows.select("system", "average_rank"),
+    ("task", "ranker"),
+    "system",
+    (
+        "1 is best. For reference, a control case where it would stand among the arguments. Real "
+        "arguments of one row with a group in common are not shown to differ (Nemenyi).",
+    ),
+)
 _WHOLE = RankingTable(
     "ranking_whole",
     "Each ranker over all instances of a task",
@@ -76,7 +81,7 @@ _WHOLE = RankingTable(
 _AGREEMENT = RankingTable(
     "ranking_agreement",
     "How far rankers agree",
-    _agreements,
+    lambda rankings: rankings.rows.select("agreement"),
     ("task", "ranker", "other"),
     notes=(
         "tau-b and rho of the ranks within an instance, means over the instances and systems that "
@@ -131,17 +136,19 @@ _WRITING = RankingTable(
     "The systems and what they wrote",
     lambda rankings: rankings.rows.select("argument"),
     ("task", "system"),
-    notes=(
-        "Verbatim: share of the words of extracts that stand in the document. Test inputs cut: "
-        "longer than the encoder takes.",
-    ),
-    headings={"mean_words": "Mean words", "verbatim": "Verbatim", "cut": "Test inputs cut"},
+    notes=("Test inputs cut: longer than the encoder takes.",),
+    headings={"mean_words": "Mean words", "cut": "Test inputs cut"},
 )
-_REMARKS = {"agreement": "over {over}", "self_preference": "beside {other}"}
-_SCORES = (
-    "Higher is better. Evaluators: {}; judges: mean score, from 0 to 1; humans: minus the mean "
-    "rank. Best of each row in bold."
-)
+_REMARKS = {
+    "agreement": "over {over}", "self_preference": "beside {other}",
+}  # fmt: skip
+_TABLES: Mapping[str, Sequence[RankingTable]] = {
+    "All tasks together": (_SCORES, _WHOLE),
+    "Average ranks": (_AVERAGE_RANKS,),
+    "Do rankers agree?": (_AGREEMENT,),
+    "Biases": (_LENGTH, _SELF_PREFERENCE),
+    "Training and arguments": (_TRAINING, _WRITING),
+}
 
 
 def show(rankings: Rankings, spec: RankingTable) -> Table:
@@ -150,129 +157,113 @@ def show(rankings: Rankings, spec: RankingTable) -> Table:
     tasks = {task.name: task.title for task in rankings.tasks}
     names = {"task": tasks, "ranker": titles, "other": titles}
     layout = replace(spec.layout, signed=_SIGNED)
+    if spec.across == "system":
+        systems = [system for task in rankings.tasks for system in task.systems]
+        titles = {s.name: s.name if s.is_argument else f"{s.name} (control)" for s in systems}
+        layout = replace(layout, absent=_NOT_RANKED, headings=titles)
+    best = {(r.task, r.ranker, system) for r in rankings.rankings for system in r.best}
 
     def cell(row: Row) -> Content:
         if row.statistic in _FORMS:
             value = row.estimate.value
             return None if value is None else format(value, _FORMS[row.statistic])
+        if row.statistic == "score":
+            is_best = (row["task"], row["ranker"], row["system"]) in best
+            return Cell(estimate=row.estimate, best=is_best)
         remark = _REMARKS.get(row.analysis, "").format(**row.keys)
+        if row["group"]:
+            remark = f"group {row['group']}"
         return replace(layout.cell(row), remark=remark) if remark else layout.cell(row)
 
-    rows = (row for row in spec.rows(rankings) if row.statistic in spec.headings)
-    return layout.by_keys(rows, spec.down, spec.across, names, cell)
+    is_shown = {*spec.headings, "score", "average_rank"}
+    shown = (row for row in spec.rows(rankings) if row.statistic in is_shown)
+    return layout.by_keys(shown, spec.down, spec.across, names, cell)
 
 
 def rankings_part(rankings: Rankings) -> ReportSection:
     """The part of a report: each task, all tasks together, and the data behind the rankings."""
     has_claims = any(ranking_sentences(rankings, task) for task in rankings.tasks)
     how_sure = (HOW_SURE if has_claims else NO_RANKINGS,)
-    behind = {
-        "Do rankers agree?": (_AGREEMENT,),
-        "Biases": (_LENGTH, _SELF_PREFERENCE),
-        "Training and arguments": (_TRAINING, _WRITING),
-    }
+    blocks = [Block("Whose arguments help to decide?", how_sure, lead=True, on_screen=True)]
+    for number, task in enumerate(rankings.tasks, start=1):
+        sentences = (*ranking_sentences(rankings, task), _about(rankings, task))
+        medals = medals_table(rankings, task, f"ranking_medals-{number}")
+        blocks.append(Block(task.title, sentences, (medals,), lead=True, on_screen=True))
+    for n, (title, specs) in enumerate(_TABLES.items()):
+        tables = tuple(show(rankings, spec) for spec in specs)
+        blocks.append(Block(title, tables=tables, on_screen=n == 0, folded=n > 0))
     return ReportSection(
         key="rankings",
         title="whose arguments help to decide?",
         results=rankings.rows,
-        blocks=(
-            Block("Whose arguments help to decide?", how_sure, lead=True, on_screen=True),
-            *(
-                block
-                for number, task in enumerate(rankings.tasks, start=1)
-                for block in _of_task(rankings, task, number)
-            ),
-            Block("All tasks together", tables=(show(rankings, _WHOLE),), on_screen=True),
-            *(
-                Block(title, tables=tuple(show(rankings, spec) for spec in specs), folded=True)
-                for title, specs in behind.items()
-            ),
-        ),
+        blocks=tuple(blocks),
         notes=rankings.notes,
     )
 
 
-def _of_task(rankings: Rankings, task: RankedTask, number: int) -> Iterator[Block]:
-    """The blocks of one task: its sentences, medals and scores, and the ranks behind them."""
-    ranked = rankings.of(task.name)
-    medals = medals_table(ranked, task, f"ranking_medals-{number}")
-    draw = partial(draw_medals, ranked, task, system_colours(rankings.tasks))
-    figure = Drawing(f"medals_{task.name}", f"Who helps most: {task.title}", draw)
+def _about(rankings: Rankings, task: RankedTask) -> str:
+    """The number of instances, how they are scored, and which labels are not ranked."""
     left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
-    n = rankings.instances(task.name)
-    about = f"{counted(n, 'instance')}, scored by {task.metric_words}{left_out}."
-    sentences = (*filter(None, [conclusion(rankings, task)]), *ranking_sentences(rankings, task))
-    yield Block(
-        task.title, (*sentences, about) if ranked else (),
-        (medals, _scores(rankings, task, number)), (figure,) if medals.rows else (),
-        lead=True, on_screen=True,
-    )  # fmt: skip
-    tables = (_average_ranks(rankings, task, number), _neighbours(rankings, task, number))
-    yield Block(f"Ranks: {task.title}", tables=tables, folded=True)
+    n = counted(rankings.instances(task.name), "instance")
+    return f"{n}, scored by {task.metric_words}{left_out}."
 
 
-# --- one task: rankers down, systems across ------------------------------------------------------
+# --- medals --------------------------------------------------------------------------------------
 
 
-def _scores(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """Scores, the best of a row in bold (as Tables 10-12 of the paper)."""
-    by_ranker = {ranking.ranker: ranking for ranking in rankings.of(task.name)}
-
-    def cell(row: Row) -> Cell:
-        places = by_ranker[row["ranker"]].placed
-        values = list(places.values())
-        is_best = bool(values) and values[0] == places.get(row["system"]) != values[-1]
-        return Cell(estimate=row.estimate, best=is_best)
-
-    notes = (_SCORES.format(task.metric_words),)
-    layout = Layout(f"ranking_scores-{number}", f"Scores, {task.title}", ("Ranker",), notes)
-    return _by_system(rankings, task, "score", layout, cell)
+_MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 
 
-def _average_ranks(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """Average ranks, with Nemenyi's groups in the marks."""
-
-    def cell(row: Row) -> Cell:
-        return Cell(estimate=row.estimate, remark=row["group"] and f"group {row['group']}")
-
-    title = f"Average ranks within instances, of the real arguments, {task.title}"
-    notes = (
-        "1 is best. For reference, a control case where it would stand among the arguments. Real "
-        "arguments of one row with a group in common are not shown to differ (Nemenyi).",
+def medals_table(rankings: Rankings, task: RankedTask, key: str) -> Table:
+    """Rankers down, places across, and in each cell who stands there, control cases among them;
+    cells of control cases that mislead are coloured."""
+    misled = (
+        "Above: how many real arguments a control case clearly ranks above, corrected for the "
+        "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
+        "An evaluator that is not misled ranks every control case below every argument."
     )
-    layout = Layout(f"ranking_average_ranks-{number}", title, ("Ranker",), notes)
-    return _by_system(rankings, task, "average_rank", layout, cell)
-
-
-def _by_system(
-    rankings: Rankings, task: RankedTask, statistic: str, layout: Layout,
-    cell: Callable[[Row], Content],
-) -> Table:  # fmt: skip
-    """A line for each ranker and a column for each system."""
-    headings = {s.name: s.name if s.is_argument else f"{s.name} (control)" for s in task.systems}
-    rows = rankings.rows.select("system", statistic, task=task.name)
-    declared = replace(layout, headings=headings, absent=_NOT_RANKED)
-    return declared.by_keys(rows, ("ranker",), "system", {"ranker": rankings.titles}, cell)
-
-
-def _neighbours(rankings: Rankings, task: RankedTask, number: int) -> Table:
-    """The systems in order of their scores, and whether each scores above the next one."""
-    orders = [_order(r) for r in rankings.of(task.name) if not r.unsure]
-    width = max(map(len, orders), default=1)
+    level = "By score, best first; tied systems share a cell, and the places after it stay empty."
+    ranked = rankings.of(task.name)
+    width = max((len(ranking.placed) for ranking in ranked), default=0)
     return Layout(
-        f"ranking_neighbours-{number}",
-        f"How certain it is that each system ranks above the next, {task.title}",
+        key,
+        f"Who helps most, {task.title}",
         ("Ranker",),
-        ("In order of the scores. In brackets: p that the next one has the same score.",),
-        tuple(f"{i}." for i in range(1, width)),
-    ).listing([*order, *[""] * (width - len(order))] for order in orders)
+        (level, misled if task.controls else ""),
+        tuple(_MEDALS.get(i, f"{i}.") for i in range(1, width + 1)),
+    ).listing((r.title, *_medals(r, task, width)) for r in ranked if r.placed)
 
 
-def _order(ranking: OneRanking) -> list[str]:
-    """The ranker, then `gold (0.03)`; the last system stands alone."""
-    names = list(ranking.placed)
-    pairs = [f"{pair[0]} ({p_text(ranking.p.get(pair))})" for pair in pairwise(names)]
-    return [ranking.title, *pairs, *names[-1:]]
+def _medals(ranking: OneRanking, task: RankedTask, width: int) -> list[Cell]:
+    """The cells of one ranker: systems that tie share the best of their places."""
+    places = list(ranking.placed.values())
+    cells = [Cell()] * width
+    for place in dict.fromkeys(places):
+        tied = [name for name, other in ranking.placed.items() if other == place]
+        stands = {n: against_arguments(ranking, task, n) for n in tied if n in task.controls}
+        look: CellTone = "unclear" if any(n for _, n in stands.values()) else ""
+        look = "bad" if any(n for n, _ in stands.values()) else look
+        names = ", ".join(_with_stand(name, stands.get(name)) for name in tied)
+        cells[places.index(place)] = Cell(f"{names} (tied)" if len(tied) > 1 else names, look=look)
+    return cells
+
+
+def _with_stand(system: str, stand: tuple[int, int] | None) -> str:
+    """`gold`, or `noise (control, above 2)`."""
+    if stand is None:
+        return system
+    above, unclear = stand
+    said = f", above {above}" if above else ", unclear" if unclear else ""
+    return f"{system} (control{said})"
+
+
+def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tuple[int, int]:
+    """The number of real arguments that a control case clearly ranks above, and of those that it
+    cannot be distinguished from."""
+    arguments = [name for name in task.arguments if name in ranking.placed]
+    above = sum(ranking.clearly_above(control, name) for name in arguments)
+    below = sum(ranking.clearly_above(name, control) for name in arguments)
+    return above, len(arguments) - above - below
 
 
 # --- sentences -----------------------------------------------------------------------------------
@@ -296,19 +287,6 @@ def ranking_sentences(rankings: Rankings, task: RankedTask) -> list[str]:
 def claiming(rankings: Rankings, task: RankedTask) -> list[OneRanking]:
     """The rankers of a task of which anything is said: not the control rankers."""
     return [r for r in rankings.of(task.name) if r.kind != "control"]
-
-
-def conclusion(rankings: Rankings, task: RankedTask) -> str:
-    """A sentence on the arguments that rank clearly first, with the number of rankers of each."""
-    ranked = [r for r in claiming(rankings, task) if len(_arguments(r, task)) > 1]
-    if not ranked:
-        return ""
-    first = Counter(next(iter(_arguments(r, task))) for r in ranked if not _rivals(r, task))
-    of = counted(len(ranked), "ranker")
-    if not first:
-        return f"No argument ranks clearly first with any of {of}."
-    named = [f"{system} with {n:,}" for system, n in first.most_common()]
-    return f"Of {of}, so many rank one argument clearly first: {listed(named)}."
 
 
 def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -372,7 +350,7 @@ def _controls(ranking: OneRanking, task: RankedTask) -> str:
 
 def _no_difference(ranked: Sequence[OneRanking]) -> Iterator[str]:
     """The rankers whose ranks Friedman's test does not tell from chance."""
-    p_values = [(r.title, e.value) for r in ranked if (e := r.whole.get("p"))]
+    p_values = [(r.title, r.friedman_p) for r in ranked]
     flat = [f"{name} (p = {p:.3f})" for name, p in p_values if p is not None and p >= WRONG_CLAIMS]
     if flat:
         yield f"Friedman's test shows no difference between the real arguments for {listed(flat)}."

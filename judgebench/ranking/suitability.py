@@ -6,221 +6,35 @@ bar), and that the systems differ (Friedman's test of the mean ranks). With both
 suitable; without either, it is not. The bar is Krippendorff's own for tentative conclusions, 2/3
 (Content Analysis, 2004, chapter 11): with it the paper's three tasks come out as it says, and the
 one at 0.61 is fixed first, as its authors did, by leaving out a label.
-
-Medal grids: rankers down, places across, and in each cell who stands there; as a table, and as a
-figure with one colour per system, the same for every task.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.ranking.human import RANKS, HumanRanks
-from judgebench.ranking.rankers import OneRanking, RankedTask
+from judgebench.ranking.rank import differ
 from judgebench.records import Estimate, Results, Row
 from judgebench.results.blocks import Block, ReportSection
-from judgebench.results.figures import SMALL, grid_ticks, ink_on, new_figure
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, CellTone, Layout, Table
+from judgebench.results.tables import Layout, Table
 from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.intervals import LEVEL, clustered_estimate
-from judgebench.stats.ranks import FRIEDMAN, friedman
-from judgebench.text import counted, listed, wrapped
-
-_MEDALS = ("🥇", "🥈", "🥉")
-# Okabe and Ito's colours, then Tol's muted ones; all are told apart with every common kind of
-# colour blindness, and a name stands in each.
-ARGUMENT_COLOURS = (
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#332288",
-    "#117733", "#882255", "#88ccee", "#999933",
-)  # fmt: skip
-CONTROL_COLOURS = ("#d0d4d8", "#8d949b", "#eceef0", "#5d646b")
-_WARN = "#a33b00"
-_ONE, _TIED = 0.68, 0.46  # inches of a system alone, and of each that ties
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A system at its place; `tied` where others share it.
-
-    Of a control case, `above` counts the real arguments that it clearly ranks above, `unclear`
-    those that it cannot be distinguished from."""
-
-    system: str
-    is_control: bool
-    tied: bool
-    above: int = 0
-    unclear: int = 0
-
-    @property
-    def words(self) -> str:
-        """The system, and what is said of a control case beside its name."""
-        about = f", above {self.above}" if self.above else ", unclear" if self.unclear else ""
-        return f"{self.system} (control{about})" if self.is_control else self.system
-
-
-MedalCell = tuple[Placed, ...]  # who shares a place; may be empty
-MedalGrid = Mapping[str, Sequence[MedalCell]]  # by ranker, one cell per place
-
-
-def ordinal(number: int) -> str:
-    """`4th`, `11th`, `21st`."""
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else endings.get(number % 10, 'th')}"
-
-
-def medal(number: int) -> str:
-    """A medal for the first three places, then `4th` and so on."""
-    return _MEDALS[number - 1] if number <= len(_MEDALS) else ordinal(number)
-
-
-def medal_grid(rankings: Sequence[OneRanking], task: RankedTask) -> MedalGrid:
-    """The grid of all systems, control cases among them.
-
-    Systems that tie share the best of their places, and the places after it stay empty.
-    """
-    rows = {r.title: _cells(r, task) for r in rankings}
-    width = max(map(len, rows.values()), default=0)
-    return {name: [*row, *[()] * (width - len(row))] for name, row in rows.items() if row}
-
-
-def _cells(ranking: OneRanking, task: RankedTask) -> list[MedalCell]:
-    ordered = list(ranking.placed.values())
-    cells: list[MedalCell] = [()] * len(ordered)
-    for system, place in ranking.placed.items():
-        first, is_control = ordered.index(place), system in task.controls
-        above, unclear = against_arguments(ranking, task, system) if is_control else (0, 0)
-        tied = ordered.count(place) > 1
-        cells[first] = (*cells[first], Placed(system, is_control, tied, above, unclear))
-    return cells
-
-
-def against_arguments(ranking: OneRanking, task: RankedTask, control: str) -> tuple[int, int]:
-    """The number of real arguments that a control case clearly ranks above, and of those that it
-    cannot be distinguished from."""
-    arguments = [name for name in task.arguments if name in ranking.placed]
-    above = sum(ranking.clearly_above(control, name) for name in arguments)
-    below = sum(ranking.clearly_above(name, control) for name in arguments)
-    return above, len(arguments) - above - below
-
-
-def medals_table(rankings: Sequence[OneRanking], task: RankedTask, key: str) -> Table:
-    """A medal grid as a table of names; cells of control cases that mislead are coloured."""
-    grid = medal_grid(rankings, task)
-    width = max(map(len, grid.values()), default=0)
-    misled = (
-        "Above: how many real arguments a control case clearly ranks above, corrected for the "
-        "number of pairs and rankers. Unclear: it clearly ranks above none, but not below all. "
-        "An evaluator that is not misled ranks every control case below every argument."
-    )
-    return Layout(
-        key,
-        f"Who helps most, {task.title}",
-        ("Ranker",),
-        (
-            "By score, best first; tied systems share a cell, and the places after it stay empty.",
-            misled if task.controls else "",
-        ),
-        tuple(medal(i) for i in range(1, width + 1)),
-    ).listing((name, *map(_medal_cell, row)) for name, row in grid.items())
-
-
-def _medal_cell(cell: MedalCell) -> Cell:
-    """`gold, llama3 (tied)`."""
-    names = ", ".join(placed.words for placed in cell)
-    look: CellTone = "unclear" if any(placed.unclear for placed in cell) else ""
-    look = "bad" if any(placed.above for placed in cell) else look
-    return Cell(f"{names} (tied)" if len(cell) > 1 else names, look=look)
-
-
-# --- the figure ----------------------------------------------------------------------------------
-
-
-def system_colours(tasks: Sequence[RankedTask]) -> dict[str, str]:
-    """The colour of each system of any task."""
-    colours: dict[str, str] = {}
-    counts = Counter[bool]()
-    for system in (system for task in tasks for system in task.systems):
-        if system.name not in colours:
-            wheel = ARGUMENT_COLOURS if system.is_argument else CONTROL_COLOURS
-            colours[system.name] = wheel[counts[system.is_argument] % len(wheel)]
-            counts[system.is_argument] += 1
-    return colours
-
-
-def draw_medals(
-    rankings: Sequence[OneRanking], task: RankedTask, colours: Mapping[str, str]
-) -> Any:
-    """A box for each system at its place; control cases are framed by dashes."""
-    grid = medal_grid(rankings, task)
-    n_places = max(map(len, grid.values()))
-    figure = new_figure(max(4.5, 2.0 + 1.3 * n_places), 1.35 + sum(map(_height, grid.values())))
-    _draw_grid(figure.subplots(), grid, colours)
-    title = f"Who helps most: {task.title}"
-    figure.suptitle(wrapped(title, int(11 * figure.get_figwidth())), x=0.02, ha="left", fontsize=11)
-    return figure
-
-
-def _height(row: Sequence[MedalCell]) -> float:
-    """In inches: a cell with ties is taller."""
-    return max(_ONE, _TIED * max(map(len, row)))
-
-
-def _draw_grid(axes: Any, grid: MedalGrid, colours: Mapping[str, str]) -> None:
-    heights = [_height(row) for row in grid.values()]
-    top = [sum(heights[:i]) for i in range(len(heights) + 1)]
-    for i, row in enumerate(grid.values()):
-        for column, cell in enumerate(row):
-            part = _ONE if len(cell) == 1 else _TIED
-            start = top[i] + (heights[i] - part * len(cell)) / 2
-            for k, placed in enumerate(cell):
-                ground = colours.get(placed.system, ARGUMENT_COLOURS[0])
-                _draw_system(axes, placed, ground, (column, start + k * part, part))
-    width = max(map(len, grid.values()))
-    axes.set(xlim=(-0.5, width - 0.5), ylim=(top[-1], 0))
-    grid_ticks(axes, [ordinal(i) for i in range(1, width + 1)], [], ("Place", "Ranked by"))
-    middles = [(a + b) / 2 for a, b in pairwise(top)]
-    axes.set_yticks(middles, [wrapped(name, 24) for name in grid])
-
-
-def _draw_system(axes: Any, placed: Placed, ground: str, at: tuple[int, float, float]) -> None:
-    """A box in the system's colour with its name; a control case is framed by dashes. `at` is its
-    column, top and height."""
-    from matplotlib.patches import Rectangle
-
-    column, y, height = at
-    fooled = placed.above > 0
-    frame: dict[str, Any] = {
-        "edgecolor": _WARN if fooled else "#5d646b" if placed.is_control else "none",
-        "linestyle": (0, (3, 2)) if placed.is_control else "solid",
-        "linewidth": 2.2 if fooled else 1.0,
-    }
-    box = Rectangle((column - 0.46, y + 0.04), 0.92, height - 0.08, facecolor=ground, **frame)
-    axes.add_patch(box)
-    about = [f"▲ above {placed.above}"] * fooled + ["tied"] * placed.tied
-    words = "\n".join(filter(None, (wrapped(placed.system, 17), ", ".join(about))))
-    axes.text(
-        column, y + height / 2, words, ha="center", va="center",
-        color=ink_on(ground), fontsize=SMALL,
-        fontstyle="italic" if placed.is_control else "normal",
-    )  # fmt: skip
-
+from judgebench.stats.ranks import FRIEDMAN
+from judgebench.text import counted, listed
 
 MIN_ALPHA = 2 / 3
+_NO_INTERVAL = "a test statistic has no interval"
 SIGNIFICANT = 0.05
 LEAST_RANKED = 5  # as the paper ranked before it decided
 _ALPHA = krippendorff_alpha("ordinal")
-MOST_TIMES = 20  # the items there are: a projection beyond says nothing
 _FEW_ITEMS = 20  # in simulations the interval of so many and more held what it promises
 
 
@@ -240,8 +54,7 @@ class TaskFitness:
     asked and are not among them); Friedman's `chi_square` and `p` over the items that have a mean
     rank for every system, or the reason why there is no test; the `mean_rank` of each system over
     the same items; and `alpha` of the items of one `label`, and of those `without` it. `is_firm` is
-    true where the whole interval of alpha lies on the verdict's side of `min_alpha`; `more_items`
-    projects how many further items it takes until it does, None where that cannot be said.
+    true where the whole interval of alpha lies on the verdict's side of `min_alpha`.
     """
 
     task: str
@@ -252,7 +65,6 @@ class TaskFitness:
     fitness: Fitness
     reasons: tuple[str, ...]
     is_firm: bool
-    more_items: int | None
 
     @property
     def alpha(self) -> Estimate:
@@ -300,7 +112,7 @@ def fitness_of(
     ranks: HumanRanks, task: str, level: float = LEVEL, min_alpha: float = MIN_ALPHA
 ) -> TaskFitness:
     """Test one task as `suitability` tests all."""
-    experts = ranks.experts(task)
+    experts = ranks.annotators(task)
     if len(experts) < 2:
         found = ", ".join(experts) or "none"
         message = "fewer than two experts ranked a whole item: agreement needs two"
@@ -328,7 +140,6 @@ def fitness_of(
         fitness=fitness,
         reasons=(*reasons, *_on_labels(alpha, labels, min_alpha)),
         is_firm=_is_firm(fitness, alpha, min_alpha),
-        more_items=more_items(alpha, min_alpha),
     )
 
 
@@ -353,23 +164,6 @@ def judge(
         return (Fitness.SUITABLE if differ else Fitness.CANT_TELL), reasons
     is_below = alpha.high is not None and alpha.high < min_alpha
     return (Fitness.NOT_SUITABLE if is_below or differ is False else Fitness.CANT_TELL), reasons
-
-
-def more_items(alpha: Estimate, min_alpha: float) -> int | None:
-    """The number of further items until the interval of alpha clears the bar, if alpha stays.
-
-        n' = n ((limit - alpha) / (bar - alpha))^2
-
-    with `limit` the end of the interval on the bar's side: its width shrinks with the root of n.
-    0 where it clears the bar now; None without an interval, or where n' is twenty times n or more.
-    """
-    if alpha.value is None or alpha.low is None or alpha.high is None:
-        return None
-    limit = alpha.low if alpha.value >= min_alpha else alpha.high
-    reach, distance = abs(limit - alpha.value), abs(min_alpha - alpha.value)
-    if reach >= distance * math.sqrt(MOST_TIMES):
-        return None
-    return max(0, math.ceil(alpha.n * (reach / distance) ** 2) - alpha.n)
 
 
 def _is_firm(fitness: Fitness, alpha: Estimate, min_alpha: float) -> bool:
@@ -426,26 +220,19 @@ def _by_label(ranks: HumanRanks, task: str, level: float) -> dict[str, tuple[Est
 
 
 def _friedman(ranks: HumanRanks, task: str) -> tuple[dict[str, Estimate], list[float]]:
-    """Chi-square and p over all items that any expert ranked, by the mean rank over those who did;
-    and the mean ranks of the systems, none without an item."""
+    """Chi-square and p over all items that any annotator ranked, by the mean rank over those who
+    did; and the mean ranks of the systems, none without an item."""
     items = tuple(dict.fromkeys(r.item_id for r in ranks.ranks if r.task == task))
     means = mean_of_defined(ranks.array(task, items, ranks.systems(task)))
     whole = means[~np.isnan(means).any(axis=1)]
-    n, k = whole.shape
-    found = friedman(-whole) if n >= 2 and k >= 3 else None
-    if n == 0:
-        reason = "no item has ranks for every system"
-    elif found is None:
-        reason = f"it needs 3 systems and 2 items or more, and there are {k} and {n}"
-    elif found.p is None:
-        reason = "the systems tie on every item"
-    else:
-        reason = "a test statistic has no interval"
-    values = (found.chi_square, found.p) if found and found.p is not None else (None, None)
-    method = FRIEDMAN if values[0] is not None else ""
-    tested = [Estimate(value, method=method, n=n, reason=reason) for value in values]
-    mean_ranks: list[float] = whole.mean(axis=0).tolist() if n else []
-    return dict(zip(("chi_square", "p"), tested, strict=True)), mean_ranks
+    n = len(whole)
+    test = differ(whole, Clusters(np.arange(n), n), LEVEL)
+    values = {"chi_square": test.chi_square, "p": test.p}
+    tested = {
+        statistic: Estimate(value, method=FRIEDMAN, n=n, reason=test.reason or _NO_INTERVAL)
+        for statistic, value in values.items()
+    }
+    return tested, whole.mean(axis=0).tolist() if n else []
 
 
 # --- reasons -------------------------------------------------------------------------------------
@@ -496,29 +283,17 @@ def headline(found: TaskFitness) -> str:
 
 
 def fitness_sentences(found: TaskFitness) -> list[str]:
-    """The reasons, what they rest on, and how many more items would make it clear."""
+    """The reasons, and what they rest on."""
     left_out = [f"Left out: items of {listed(found.left_out)}."] if found.left_out else []
     ranked = f"{counted(found.alpha.n, 'item')} ranked by two experts or more"
     missing = f", {found.alpha.n_missing:,} not" if found.alpha.n_missing else ""
     rests_on = f"It rests on {ranked}{missing}; experts: {listed(found.experts)}."
-    return [*found.reasons, *left_out, rests_on, *_on_the_interval(found)]
-
-
-def _on_the_interval(found: TaskFitness) -> Iterator[str]:
-    if found.alpha.low is None or found.alpha.n < LEAST_RANKED:
-        return
-    if found.alpha.n < _FEW_ITEMS:
-        yield (
-            f"An interval from fewer than {_FEW_ITEMS} items is too narrow: where it should hold "
-            "the true alpha in 95 of 100 cases, it did in 75 to 90 of 100 simulated ones."
-        )
-    if found.more_items is None:
-        yield "How many more items would clear the bar cannot be said: alpha lies too close to it."
-    elif found.more_items:
-        yield (
-            f"With about {counted(found.more_items, 'more item')} the interval would clear the "
-            "bar, if alpha stays as it is: a simple projection, by the root of the number of items."
-        )
+    too_narrow = (
+        f"An interval from fewer than {_FEW_ITEMS} items is too narrow: where it should hold the "
+        "true alpha in 95 of 100 cases, it did in 75 to 90 of 100 simulated ones."
+    )
+    is_few = found.alpha.low is not None and LEAST_RANKED <= found.alpha.n < _FEW_ITEMS
+    return [*found.reasons, *left_out, rests_on, *([too_narrow] if is_few else [])]
 
 
 _OF_TEST = {"alpha": "alpha", "chi_square": "Friedman chi-square", "p": "p"}

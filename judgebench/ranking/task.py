@@ -8,27 +8,31 @@ every machine, whatever the order of the rows.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from judgebench.data.findings import counted_once
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.files import StrictModel, drop_torn_line, read_lines, to_line, write_atomically
+from judgebench.files import (
+    StrictModel,
+    disk_errors,
+    read_lines,
+    to_line,
+    write_atomically,
+)
 from judgebench.judges.config import BackendSpec, Name
 from judgebench.models.contract import Backend, Finish, Message, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import Prompt
 from judgebench.records import content_hash
-from judgebench.text import sentences
-from judgebench.writer import WritingTerms, Written, which_model, write_texts
+from judgebench.writer import WritingTerms, which_model, write_kept
 
 Split = Literal["train", "development", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -171,8 +175,7 @@ def seeded_split(
     `contents` decide the places of the instances in the draw. Instances of one `group` fall into
     one split, so that no test instance was half seen in training: where groups hold several, whole
     groups are drawn, stratified by the labels in them; the shares are then met in groups. Raises
-    SetupError where counts do not add up to the number of instances, or cannot be met because
-    groups must not be torn.
+    SetupError where counts do not add up to the number of instances.
     """
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for i, instance in enumerate(instances):
@@ -194,18 +197,11 @@ def seeded_split(
 
 def _counts(sizes: SplitSizes, n_items: int, n_groups: int) -> list[int]:
     """The number of groups in each split."""
-    if isinstance(sizes.train, float):
-        return shares(n_groups, sizes.sizes)
-    counts = [int(size) for size in sizes.sizes]
-    found = " + ".join(map(str, counts))
-    if sum(counts) != n_items:
+    found = " + ".join(map(str, sizes.sizes))
+    if isinstance(sizes.train, int) and sum(sizes.sizes) != n_items:
         message = f"the counts do not add up to the {n_items} instances"
-        raise SetupError(Problem(message, field="split", found=f"{found} = {sum(counts)}"))
-    if n_groups != n_items:
-        message = "counts cannot be met where groups hold several instances and stay whole"
-        allowed = "three fractions, or a column that says the split"
-        raise SetupError(Problem(message, field="split", found=found, allowed=allowed))
-    return counts
+        raise SetupError(Problem(message, field="split", found=f"{found} = {sum(sizes.sizes)}"))
+    return shares(n_groups, sizes.sizes)
 
 
 def shares(total: int, weights: Sequence[int | float]) -> list[int]:
@@ -282,19 +278,16 @@ def check_splits(task: ProxyTask) -> None:
     """
     problems = []
     for split in SPLITS:
-        held = Counter(instance.label for instance in task.of(split))
-        found = ", ".join(f"{label}: {held[label]}" for label in task.labels)
+        counts = Counter(instance.label for instance in task.of(split))
         left_out = task.left_out if split == "test" else ()
-        lacking = [label for label in task.labels if not held[label] and label not in left_out]
+        lacking = [label for label in task.labels if not counts[label] and label not in left_out]
         where = f"task {task.name}: the {split} split"
-        if not held:
+        if not counts:
             problems.append(Problem(f"{where} is empty", field="split"))
-        elif not task.is_multiple_choice:
-            allowed = "every class in every split; in the test split but for leave_out"
-            problems += [
-                Problem(f"{where} lacks the class {label!r}", "", None, "split", found, allowed)
-                for label in lacking
-            ]
+        elif lacking and not task.is_multiple_choice:
+            found = ", ".join(f"{label}: {counts[label]}" for label in task.labels)
+            message = f"{where} lacks the class {', '.join(map(repr, lacking))}"
+            problems.append(Problem(message, field="split", found=found))
     raise_any(problems)
 
 
@@ -304,21 +297,16 @@ EvaluatorKind = Literal["baseline", "expert-trained", "llm-trained"]
 EVALUATOR_KINDS: tuple[EvaluatorKind, ...] = ("baseline", "expert-trained", "llm-trained")
 
 
-class ArgumentDecoding(StrictModel):
-    """The sampling of arguments; the defaults are those of the paper (section 3.2.1). What is None
-    is left out of the request."""
-
-    max_tokens: int = Field(default=256, ge=1)
-    temperature: float | None = Field(default=0.9, ge=0, le=2)
-    top_p: float | None = Field(default=0.85, gt=0, le=1)
-
-
 class GeneratorConfig(StrictModel):
-    """A model that writes arguments. Its `settings` hold `concurrency` and the like."""
+    """A model that writes arguments. Its `settings` hold `concurrency` and the like. The defaults
+    of the sampling are those of the paper (section 3.2.1); what is None is left out of the request.
+    """
 
     name: Name
     backend: BackendSpec
-    decoding: ArgumentDecoding = ArgumentDecoding()
+    max_tokens: int = Field(default=256, ge=1)
+    temperature: float | None = Field(default=0.9, ge=0, le=2)
+    top_p: float | None = Field(default=0.85, gt=0, le=1)
     settings: BackendSettings = BackendSettings()
 
     @field_validator("name")
@@ -327,6 +315,11 @@ class GeneratorConfig(StrictModel):
         if name in (GOLD, *CONTROL_CASES):
             raise ValueError(f"is kept for the {name} arguments: choose another name")
         return name
+
+    @property
+    def decoding(self) -> dict[str, Any]:
+        """The sampling alone."""
+        return self.model_dump(include={"max_tokens", "temperature", "top_p"})
 
 
 class TrainingConfig(StrictModel):
@@ -357,87 +350,32 @@ class EvaluatorConfig(StrictModel):
     training: TrainingConfig = TrainingConfig()
 
 
-class PassagesConfig(StrictModel):
-    """The source of the texts of the control case `passages`.
-
-    `corpus` is a JSONL file with a key `text`, a CSV with a column of that name, or a folder of
-    text files. `late_interaction` names ColBERT weights, a hub name or a folder; None means the
-    fallback, which scores passages by the sentence encoder `encoder`.
-    """
-
-    corpus: str
-    column: str = "text"
-    encoder: str = "minilm"
-    late_interaction: str | None = None
-    documents: int = Field(default=5, ge=1)
-    passages: int = Field(default=3, ge=1)
-    characters: int = Field(default=300, ge=50)
-
-
-class LearntConfig(StrictModel):
-    """At most so many instances of the splits that are learnt from; None means all."""
-
-    train: int | None = Field(default=None, ge=2)
-    development: int | None = Field(default=None, ge=2)
-
-
-class SampleConfig(LearntConfig):
-    """At most so many instances of each split, drawn by the seed, each class in its share."""
-
-    test: int | None = Field(default=None, ge=2)
-
-
-class TaskEntry(StrictModel):
-    """A task of the benchmark: a shipped name or the path of a YAML file, and what is particular to
-    it here.
-
-    `sample` is all that is used of the task. `arguments_for` says on how many train and development
-    instances of these models write, which only LLM-trained evaluators read; all that is ranked is
-    written on. `judged: false` keeps the arguments from the judges. Both spare calls.
-    """
-
-    task: str
-    sample: SampleConfig = SampleConfig()
-    arguments_for: LearntConfig = LearntConfig()
-    kinds: tuple[EvaluatorKind, ...] | None = None
-    generators: tuple[Name, ...] | None = None
-    training: TrainingConfig | None = None
-    judged: bool = True
-
-
 class ProxyConfig(StrictModel):
     """The key `proxy` of a bench.yaml. Paths are seen from the folder of the file.
 
-    `arguments` are files of arguments that were written before, one JSON object per line.
-    `families` says which generators and judges are of one family, for the self-preference.
+    `tasks` are shipped names or paths of YAML files, of which at most `sample` instances of each
+    split are used, drawn by the seed, each class in its share. `arguments` are files of arguments
+    that were written before, one JSON object per line. `corpus` is a table with a column `text` or
+    a folder of text files, in which the sentence encoder `retriever` finds the control case
+    `passages`. `families` says which generators and judges are of one family, for the
+    self-preference.
     """
 
-    tasks: tuple[str | TaskEntry, ...] = Field(min_length=1)
+    tasks: tuple[str, ...] = Field(min_length=1)
     data_folder: str | None = None
+    sample: dict[Split, Annotated[int, Field(ge=2)]] = Field(default_factory=dict)
     generators: tuple[GeneratorConfig, ...] = ()
     arguments: tuple[str, ...] = ()
-    control_cases: tuple[ControlCase, ...] = ("no-argument", "label-only", "noise")
-    passages: PassagesConfig | None = None
+    corpus: str | None = None
+    retriever: str = "minilm"
     evaluators: EvaluatorConfig = EvaluatorConfig()
     human_ranks: tuple[str, ...] = ()
     families: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
 
     @property
-    def entries(self) -> tuple[TaskEntry, ...]:
-        """Every task as an entry."""
-        return tuple(TaskEntry(task=t) if isinstance(t, str) else t for t in self.tasks)
-
-    @property
     def controls(self) -> tuple[ControlCase, ...]:
         """The control cases: `passages` is one of them where a corpus is named."""
-        named = (*self.control_cases, *(("passages",) if self.passages else ()))
-        return tuple(dict.fromkeys(named))
-
-    @model_validator(mode="after")
-    def _corpus_for_passages(self) -> ProxyConfig:
-        if "passages" in self.control_cases and self.passages is None:
-            raise ValueError("the control case passages needs a corpus: proxy.passages.corpus")
-        return self
+        return CONTROL_CASES if self.corpus else CONTROL_CASES[:-1]
 
 
 # Small models repeat the heading above the example.
@@ -451,7 +389,6 @@ class Argument:
     `signature` hashes what it was made with (model, prompt, decoding, seed, instance), '' where it
     was given. `finish` is as of a backend's Reply: `length` was cut at the most tokens, and where a
     model declined (`refused`) or its context was too short (`too_long`) there is no text.
-    `verbatim` is the share of an extract that occurs in the document, None for free text;
     `cost` is in US dollars, None if unknown.
     """
 
@@ -461,7 +398,6 @@ class Argument:
     text: str
     signature: str = ""
     finish: Finish = "stop"
-    verbatim: float | None = None
     cost: float | None = None
 
 
@@ -497,8 +433,20 @@ def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
 
 def argument_line(argument: Argument) -> str:
     """The argument as a line of JSON, without fields that are unknown."""
-    found = {f.name: getattr(argument, f.name) for f in fields(Argument)}
-    return to_line({k: v for k, v in found.items() if v not in (None, "") or k == "text"})
+    values = asdict(argument)
+    return to_line({k: v for k, v in values.items() if v not in (None, "") or k == "text"})
+
+
+def write_arguments(path: Path, arguments: Iterable[Argument]) -> None:
+    """One line per argument, in place of what the file held. Raises DiskFailed."""
+    write_text(path, "".join(map(argument_line, arguments)))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace the text of a file in a folder that need not be there yet. Raises DiskFailed."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text.encode("utf-8"))
 
 
 def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[str, Argument]]:
@@ -515,37 +463,33 @@ def last_arguments(arguments: Iterable[Argument], task: str) -> dict[str, dict[s
 def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[Argument]:
     """The arguments of the user's own files.
 
-    Raises SetupError with every line that holds no argument, names an unknown task or item, or an
-    item that this system has written on before. What several lines share is one problem.
+    Raises SetupError for a line that holds no argument, and with every line that names an unknown
+    task or item, or an item that this system has written on before. What several lines share is one
+    problem.
     """
-    known = {task.name: {i.item_id for i in task.instances} for task in tasks}
-    found: dict[tuple[str, str, str], Argument] = {}
+    known = {(task.name, i.item_id) for task in tasks for i in task.instances}
+    arguments: dict[tuple[str, str, str], Argument] = {}
     problems: list[Problem] = []
     for path in paths:
-        for number, given in read_lines(path):
-            try:
-                argument = _argument(given, path, number)
-            except SetupError as error:
-                problems += error.problems
-                continue
-            task, item, system = argument.task, argument.item_id, argument.system
-            checks = {
-                "is no task of this benchmark": task not in known,
-                f"is no item of the task {task}": item not in known.get(task, ()),
-                f"has an argument of {system} before": (task, item, system) in found,
-            }
-            if message := next((message for message, fails in checks.items() if fails), ""):
-                field, value = ("item_id", item) if task in known else ("task", task)
-                problems.append(Problem(message, str(path), number, field, value, kind=message))
-            found[task, item, system] = argument
+        for number, value in read_lines(path):
+            argument = _argument(value, path, number)
+            item, system = (argument.task, argument.item_id), argument.system
+            message = "" if item in known else "is no item of a task of this benchmark"
+            if (*item, system) in arguments:
+                message = f"has an argument of {system} before"
+            if message:
+                at = "/".join(item)
+                problems.append(Problem(message, str(path), number, "item_id", at, kind=message))
+            arguments[*item, system] = argument
     if problems:
         raise SetupError(counted_once(problems))
-    return list(found.values())
+    return list(arguments.values())
 
 
 @dataclass(frozen=True)
 class ArgumentWriter:
-    """A generator at work: its backend, the file of its arguments, and the seed of every draw."""
+    """A generator at work: its backend, the file that keeps its replies, and the seed of every
+    draw."""
 
     generator: GeneratorConfig
     backend: Backend
@@ -554,49 +498,35 @@ class ArgumentWriter:
 
     def write(
         self, task: ProxyTask, instances: Sequence[TaskInstance], terms: WritingTerms
-    ) -> Written:
-        """Have the model write on each instance and append its arguments to the file.
+    ) -> list[Argument]:
+        """The model's arguments on these instances, but for those without a reply.
 
-        Raises what `write_texts` raises; what was written is kept.
+        Raises what `write_kept` raises; what was written is kept.
         """
         way = [
             task.name, task.prompt.content_hash, which_model(self.backend),
-            self.generator.decoding.model_dump(), self.seed,
+            self.generator.decoding, self.seed,
         ]  # fmt: skip
         wanted = {content_hash([*way, i.item_id, i.question, i.context]): i for i in instances}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        drop_torn_line(self.path)
-        kept = list(read_arguments(self.path))
-        done = {a.signature: a for a in kept if a.signature}
-        todo = {signature: i for signature, i in wanted.items() if signature not in done}
-        with self.path.open("ab", buffering=0) as file:
-            righted = _set_right(wanted, done, kept, task.name)
-            file.write("".join(map(argument_line, righted)).encode())
-
-            def keep(instance: TaskInstance, reply: Reply) -> None:
-                file.write(argument_line(self._argument(task, instance, reply)).encode())
-
-            ask, before = partial(self._request, task), len(wanted) - len(todo)
-            return write_texts(todo, self.backend, ask, keep, terms, before)
+        ask = partial(self._request, task)
+        replies = write_kept(self.path, wanted, self.backend, ask, terms)
+        return [self._argument(task, wanted[key], reply) for key, reply in replies.items()]
 
     def _request(self, task: ProxyTask, key: str, instance: TaskInstance) -> Request:
-        decoding = self.generator.decoding
         return Request(
             key=key,
             messages=argument_messages(task, instance),
-            max_tokens=decoding.max_tokens,
-            temperature=decoding.temperature,
-            top_p=decoding.top_p,
+            **self.generator.decoding,
             # A seed of its own for each instance: with one for all, models repeat themselves.
             seed=int(content_hash([self.seed, instance.item_id]), 16) % 2**31,
         )
 
     def _argument(self, task: ProxyTask, instance: TaskInstance, reply: Reply) -> Argument:
         text = _HEADING.sub("", reply.text).strip() if reply.finish in ("stop", "length") else ""
-        share = verbatim_share(text, instance.context) if task.prompt.reply == "evidence" else None
-        system = self.generator.name
+        name = self.generator.name
         return Argument(
-            task.name, instance.item_id, system, text, reply.key, reply.finish, share, reply.cost
+            task.name, instance.item_id, name, text, reply.key, reply.finish, reply.cost
         )
 
 
@@ -629,76 +559,3 @@ def write_pairs(task: ProxyTask, path: Path) -> int:
     ]
     write_atomically(path, "".join(map(to_line, lines)).encode())
     return len(lines)
-
-
-def costs_of(path: Path) -> list[float]:
-    """The cost of each argument of a file; a duplicate line was paid for once."""
-    return [a.cost or 0.0 for a in {a.signature: a for a in read_arguments(path)}.values()]
-
-
-def _set_right(
-    wanted: Mapping[str, TaskInstance],
-    done: Mapping[str, Argument],
-    kept: Sequence[Argument],
-    task: str,
-) -> Iterator[Argument]:
-    """Lines for items whose last line is of another signature: the wanted one again, or a blank
-    one, which is no argument."""
-    last = {a.item_id: a for a in kept if a.task == task}
-    for signature, instance in wanted.items():
-        before = last.get(instance.item_id)
-        if before is None or before.signature == signature:
-            continue
-        if signature in done:
-            yield done[signature]
-        elif before.finish != "failed":
-            yield Argument(task, instance.item_id, before.system, "", finish="failed")
-
-
-# --- evidence: does an extract occur in the document, word for word? ----------
-
-_SEPARATOR = re.compile(r"(?:^|(?<=\s))\*\*(?=\s|$)|\n")
-_QUOTES, _DASHES = '"`´‘’‚‛“”„‟«»‹›′″', "‐‑‒–—―−﹘﹣－"
-_FOLDED = str.maketrans(_QUOTES + _DASHES, "'" * len(_QUOTES) + "-" * len(_DASHES))
-_BULLETS = "*•‣◦▪●○·∙⁃"
-_NUMBERED = re.compile(r"^\(?(?:\d{1,2}|[a-z])[.)]\s+")
-_ENDS = " '.,;:!?()[]"
-
-
-def verbatim_share(extract: str, document: str) -> float | None:
-    """The share of an extract's characters that occur in the document, None for an empty extract.
-
-    The extract is split at ` ** ` and at line breaks, and a piece that is not found whole
-    into its sentences; what is found counts with its length. White space, quotes, dashes, case,
-    list bullets and the marks around a piece make no difference; a word counts only whole.
-
-    share = sum of the lengths of pieces found / sum of the lengths of all pieces
-    """
-    held = " ".join(map(_fold, document.splitlines()))
-    found = total = 0
-    for part in _SEPARATOR.split(extract):
-        whole = part.strip()
-        for piece in [whole] if _stands(whole, held) else [s.text for s in sentences(whole)]:
-            length = len(_NUMBERED.sub("", _fold(piece)).strip(_ENDS))
-            total += length
-            found += length * _stands(piece, held)
-    return found / total if total else None
-
-
-def _stands(piece: str, held: str) -> bool:
-    """True where the words of a piece occur in the folded document in a row, with its number in a
-    list or without."""
-    folded = _fold(piece)
-    for core in (folded.strip(_ENDS), _NUMBERED.sub("", folded).strip(_ENDS)):
-        # No part of a word, and no part of a number: 18 does not occur in 18.5.
-        pattern = rf"(?<!\w)(?<!\d[.,]){re.escape(core)}(?!\w)(?![.,]\d)"
-        if core and core in held and re.search(pattern, held):
-            return True
-    return False
-
-
-def _fold(text: str) -> str:
-    """`text` in one line and in one spelling of letters, quotes and dashes, without bullets."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    words = (word.strip(_BULLETS) for word in folded.translate(_FOLDED).split())
-    return " ".join(word for word in words if word.strip("-"))

@@ -36,7 +36,6 @@ from judgebench.prompt import ARGUMENTS, load_prompt
 from judgebench.ranking.task import (
     SPLITS,
     ProxyTask,
-    SampleConfig,
     Split,
     SplitSizes,
     TaskInstance,
@@ -76,12 +75,6 @@ class Columns(StrictModel):
     split: str | None = None
     options: str | tuple[str, ...] | None = None
 
-    @model_validator(mode="after")
-    def _several_options(self) -> Columns:
-        if isinstance(self.options, tuple) and len(self.options) < _FEWEST_OPTIONS:
-            raise ValueError("options: name two columns or more, or one column that holds a list")
-        return self
-
     @property
     def of_options(self) -> tuple[str, ...]:
         """The columns of the options; none where classes are given."""
@@ -106,10 +99,10 @@ def read_table_task(
     Rows without an argument are left out and counted, where there is a column of arguments. A
     question with options comes in as many versions as it has options, unless its argument names one
     by its place. Raises SetupError with every problem of every file: a missing column or cell, an
-    unknown label or split, a duplicate item. What several rows share is one problem.
+    unknown label or split. What several rows share is one problem.
     """
     problems: list[Problem] = []
-    found: dict[str, TaskInstance] = {}
+    instances: list[TaskInstance] = []
     without = 0
     for key, path in paths.items():
         table = collect_table(path, columns.named, problems)
@@ -120,15 +113,11 @@ def read_table_task(
             of_row: list[Problem] = []
             split = "" if key == "data" else key
             instance = _instance(row, place, columns, labels, split, of_row)
-            if (item := instance.item_id) in found:
-                column = columns.item_id or "item_id"
-                of_row.append(Problem("duplicate id", field=column, found=shorten(item)))
-            found[item] = instance
+            instances.append(instance)
             problems += [replace(problem, file=str(path), line=line) for problem in of_row]
     if problems:
         raise SetupError(counted_once(problems))
     notes = [f"{without} rows without an argument are left out."] if without else []
-    instances = list(found.values())
     if sizes is not None:
         contents = [content_hash([i.text, i.options, i.context, i.argument]) for i in instances]
         instances = seeded_split(instances, contents, sizes, seed)
@@ -274,7 +263,6 @@ def load_task(
     prompt = load_prompt(spec.prompt, path.parent, ARGUMENTS)
     folder = path.parent if data_folder is None else data_folder
     paths = {key: folder / file for key, file in spec.files.items()}
-    reader = None if spec.reader == _TABLE else _reader_of(spec, path)
     message = (
         f"task {spec.name}: no such file (the folder is set by proxy.data_folder, else it is that "
         "of the task's YAML file)"
@@ -286,25 +274,15 @@ def load_task(
             if not file.is_file()
         ]
     )
-    if reader is None:
-        assert spec.columns is not None
-        instances, notes = read_table_task(paths, spec.columns, spec.labels, spec.split, seed)
-    else:
-        try:
-            instances, notes = reader.read(paths, spec.split, seed)
-        except JudgebenchError:
-            raise
-        except Exception as error:  # whatever a foreign file raises
-            said = f"its reader failed: {type(error).__name__}: {error}"
-            raise SetupError(Problem(said, str(path), field="reader", found=spec.reader)) from error
-    if twice := [item for item, n in Counter(i.item_id for i in instances).items() if n > 1]:
-        raise SetupError(Problem("duplicate item", str(path), field="item_id", found=twice[0]))
-    classes = spec.labels if reader is None else reader.LABELS
-    most = max((len(i.options) for i in instances), default=0)
+    instances, notes, labels = _read(spec, path, paths, seed)
+    counts = Counter(instance.item_id for instance in instances)
+    if duplicates := [item for item, n in counts.items() if n > 1]:
+        raise SetupError(Problem("duplicate item", str(path), field="item_id", found=duplicates[0]))
+    max_options = max((len(i.options) for i in instances), default=0)
     task = ProxyTask(
         name=spec.name,
         title=spec.title or spec.name,
-        labels=classes or tuple(str(place) for place in range(1, most + 1)),
+        labels=tuple(labels or map(str, range(1, max_options + 1))),
         metric=spec.metric,
         instances=tuple(instances),
         prompt=prompt,
@@ -316,53 +294,50 @@ def load_task(
     return task
 
 
-def _reader_of(spec: TaskFile, yaml: Path) -> TaskReader:
-    """The reader that a task's YAML file names, checked against it."""
+def _read(
+    spec: TaskFile, yaml: Path, paths: Mapping[str, Path], seed: int
+) -> tuple[list[TaskInstance], tuple[str, ...], Sequence[str]]:
+    """The instances, sentences for the report, and the classes."""
+    if spec.columns is not None:
+        return *read_table_task(paths, spec.columns, spec.labels, spec.split, seed), spec.labels
     shipped = (shipped_folder(KIND) / Path(spec.reader).name).with_suffix(".py")
     path = next((p for p in (yaml.parent / spec.reader, shipped) if is_file(p)), None)
     if path is None:
         message = "is no Python file beside the task, and no shipped reader"
         raise SetupError(Problem(message, str(yaml), None, "reader", spec.reader, _TABLE))
-    reader = load_reader(path)
     try:
+        reader = load_reader(path)
         spec.check((reader.FILES,), reader.LABELS, own_split=not reader.SEEDED_SPLIT)
-    except ValueError as error:
-        raise SetupError(Problem(str(error), str(yaml))) from None
-    return reader
+        return *reader.read(paths, spec.split, seed), reader.LABELS
+    except JudgebenchError:
+        raise
+    except Exception as error:  # whatever a foreign file raises
+        said = f"its reader failed: {type(error).__name__}: {error}"
+        raise SetupError(Problem(said, str(yaml), field="reader", found=spec.reader)) from error
 
 
 def load_reader(path: Path) -> TaskReader:
-    """Run the Python file at `path`, which may import files beside it (`from .other import …`).
-
-    Raises SetupError where it cannot be run or lacks what a `TaskReader` has.
-    """
+    """Run the Python file at `path`, which may import files beside it (`from .other import …`)."""
     folder = str(path.parent.resolve())
     package = f"judgebench_tasks_{content_hash(folder)}"
     if package not in sys.modules:
         sys.modules[package] = ModuleType(package)
         sys.modules[package].__path__ = [folder]
     importlib.invalidate_caches()
-    try:
-        module = importlib.import_module(f"{package}.{path.stem}")
-    except Exception as error:  # whatever a foreign file raises
-        raise SetupError(Problem(f"cannot be run: {error}", str(path))) from error
-    wanted = ("FILES", "LABELS", "SEEDED_SPLIT", "read")
-    if lacking := [name for name in wanted if not hasattr(module, name)]:
-        message = f"is no reader of a task: it lacks {', '.join(lacking)}"
-        raise SetupError(Problem(message, str(path), allowed=", ".join(wanted)))
-    return cast(TaskReader, module)
+    return cast(TaskReader, importlib.import_module(f"{package}.{path.stem}"))
 
 
-def sample_task(task: ProxyTask, sample: SampleConfig, seed: int) -> ProxyTask:
-    """The task with a sample of each split, drawn by the seed, each class in its share.
+def sample_task(task: ProxyTask, sample: Mapping[Split, int], seed: int) -> ProxyTask:
+    """The task with at most so many instances of each split, drawn by the seed, each class in its
+    share; all of a split that `sample` does not name.
 
     A question in several versions counts once, and all of them are kept. Of the test split, only
     instances that are ranked are drawn. Raises SetupError where the sample is so small that a class
     is missing.
     """
     kept: set[str] = set()
-    for split, n in zip(SPLITS, (sample.train, sample.development, sample.test), strict=True):
-        instances = task.of(split)
+    for split in SPLITS:
+        instances, n = task.of(split), sample.get(split)
         firsts = task.ranked if split == "test" else [i for i in instances if i.version == 0]
         if n is None or n >= len(firsts):
             kept.update(i.item_id for i in instances)

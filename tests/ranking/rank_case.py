@@ -1,47 +1,10 @@
-"""Sheets of arguments, and experts who rank them; synthetic."""
+"""People who rank arguments; synthetic."""
 
-import csv
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
-from judgebench.ranking.human import AskedItem, HumanRank, HumanRanks, RankedItem
-
-SYSTEMS = ("gold", "grand-model", "tiny-model", "mid-model")
-LABELS = ("supported", "refuted")
-
-
-def items(n: int = 6, task: str = "claims", systems: Sequence[str] = SYSTEMS) -> list[RankedItem]:
-    """`n` items with an argument of every system, none of which names it."""
-    return [
-        RankedItem(
-            task=task,
-            item_id=f"{task}-{i}",
-            group=f"page-{i // 2}",
-            question=f"Does remedy {i} help against a cold?",
-            label_text=LABELS[i % 2],
-            context=f"Trial {i}: 40 people, half of them with the remedy.",
-            arguments={s: f"Remedy {i}: reason number {at}." for at, s in enumerate(systems)},
-        )
-        for i in range(n)
-    ]
-
-
-def fill(sheet: Path, rank: Callable[[dict[str, str]], str], delimiter: str = ",") -> None:
-    """Give every row a rank, as a spreadsheet would save it."""
-    with sheet.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    ranks = [rank(row) for row in rows]  # it may change the row
-    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows({**row, "rank": r} for row, r in zip(rows, ranks, strict=True))
-
-
-def by_reason(row: dict[str, str]) -> str:
-    """1 for the first system, 4 for the last: the number stands in the text."""
-    return str(int(row["text"].rstrip(".").rsplit(" ", 1)[1]) + 1)
+from judgebench.ranking.human import AskedItem, HumanRank, HumanRanks
 
 
 def ranks_of(values: np.ndarray, labels: Sequence[str] = (), task: str = "claims") -> HumanRanks:

@@ -1,6 +1,6 @@
 """A ranking run written by hand, whose scores can be worked out on paper."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,13 +8,13 @@ from typing import Any
 from judgebench.files import to_line
 from judgebench.ranking.rank import measure_rankings, read_ranked_run
 from judgebench.ranking.rankers import (
+    GIVEN_ARGUMENTS,
     RANKING,
     KeptRanking,
     Rankings,
     evaluator_folder,
-    write_ranking,
 )
-from judgebench.ranking.task import Argument, argument_id
+from judgebench.ranking.task import Argument, argument_id, write_arguments
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
@@ -60,19 +60,16 @@ def question(item: str) -> str:
     return f"Is {item} so?"
 
 
-def ranking(**changes: Any) -> dict[str, Any]:
+def ranking(generators: Sequence[str] = ("m1",), kinds: Sequence[str] = (), **changes: Any) -> Any:
     """What ranking.json holds, and beside it the arguments of its one task; `changes` are those of
     the task."""
     task = {
         "name": "t", "title": "Task", "metric": "accuracy", "labels": ["yes", "no"],
-        "left_out": ["open"], "notes": ["Made by hand."], "files": {},
-        "kinds": ["baseline", "llm-trained"], "draws": 2,
-        "drawn": ["llm-trained"], "judged": True, "generators": ["m1"], "learnt_from": ["m1"],
+        "left_out": ["open"], "notes": ["Made by hand."], "files": {}, "learnt_from": ["m1"],
         "instances": [
             {
-                "item_id": item, "group": GROUPS[item], "question": question(item),
-                "context": "A document." if item == "c" else "", "label": label,
-                "label_text": label,
+                "item_id": item, "group": GROUPS[item], "text": question(item), "argument": "",
+                "context": "A document." if item == "c" else "", "label": label, "split": "test",
             }
             for item, label in ITEMS.items()
         ],
@@ -81,16 +78,23 @@ def ranking(**changes: Any) -> dict[str, Any]:
             for system, by_item in TEXTS.items()
         },
     }  # fmt: skip
-    return {
-        "judgebench": "0", "name": "r", "seed": 0, "controls": ["noise"],
-        "families": {"fam": ["m1", "kin"]}, "generators": {"m1": "llamacpp:m"}, "retrieval": {},
-        "tasks": [task | changes],
+    backends = {"m1": "llamacpp:m"}
+    proxy = {
+        "tasks": ["t"], "families": {"fam": ["m1", "kin"]},
+        "generators": [{"name": n, "backend": backends.get(n, "llamacpp:n")} for n in generators],
+        "evaluators": {"kinds": kinds or ["baseline", "llm-trained"], "draws": 2},
     }  # fmt: skip
+    return {"judgebench": "0", "name": "r", "seed": 0, "proxy": proxy, "tasks": [task | changes]}
 
 
-def make(
-    path: Path, content: Mapping[str, Any] | None = None, judges: Sequence[Any] = ()
-) -> RunFolder:
+def write_ranking(path: Path, content: Any, given: Iterable[Argument]) -> None:
+    """The files of a ranking, its arguments in one."""
+    write_arguments(path / GIVEN_ARGUMENTS, given)
+    plain = KeptRanking.model_validate(content).model_dump_json()
+    (path / RANKING).write_text(plain)
+
+
+def make(path: Path, content: Any = None, judges: Sequence[Any] = ()) -> RunFolder:
     """The folder with everything but verdicts; `judges` are the entries of bench.yaml."""
     content = content or ranking()
     tasks = [{k: v for k, v in task.items() if k != "arguments"} for task in content["tasks"]]
@@ -100,7 +104,7 @@ def make(
         for system, by_item in task["arguments"].items()
         for item, argument in by_item.items()
     ]
-    write_ranking(path, KeptRanking.model_validate({**content, "tasks": tasks}), given)
+    write_ranking(path, {**content, "tasks": tasks}, given)
     run = RunFolder(path)
     run.write_data(RUBRIC, answers(content), [])
     names = [judge["name"] for judge in judges if isinstance(judge, dict)]
@@ -118,10 +122,10 @@ def answers(content: Mapping[str, Any]) -> Iterator[Answer]:
     """What judges are asked about."""
     for task in content["tasks"]:
         asked = {
-            i["item_id"]: i["question"] + (i["context"] and f"\n\nDocument:\n{i['context']}")
+            i["item_id"]: i["text"] + (i["context"] and f"\n\nDocument:\n{i['context']}")
             for i in task["instances"]
         }
-        for system, by_item in task["arguments"].items() if task["judged"] else ():
+        for system, by_item in task["arguments"].items():
             for item, argument in by_item.items():
                 if item not in asked:
                     continue

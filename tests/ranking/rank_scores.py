@@ -6,15 +6,39 @@ from typing import Any
 import numpy as np
 
 from judgebench.ranking.rankers import OneRanking, RankerScores, Rankings, System
-from judgebench.records import Results, Row
+from judgebench.records import Estimate, Results, Row
 
 GOLD, CONTROLS = "gold", ("label-only", "no-argument", "noise", "passages")
 
 
-def one(rows: Sequence[Row]) -> OneRanking:
+class Told:
+    """What the rows of one ranking tell: estimates by system in the order of their places, and
+    those of the whole ranking by statistic."""
+
+    def __init__(self, ranking: OneRanking, rows: Results) -> None:
+        keys = {"task": ranking.task, "ranker": ranking.ranker}
+        self.ranking, self.placed = ranking, ranking.placed
+
+        def by_system(statistic: str) -> dict[str, Estimate]:
+            return {r["system"]: r.estimate for r in rows.select("system", statistic, **keys)}
+
+        self.scores, self.places = by_system("score"), by_system("place")
+        self.average_ranks = by_system("average_rank")
+        self.groups = {r["system"]: r["group"] for r in rows.select("system", **keys)}
+        self.whole = {r.statistic: r.estimate for r in rows.select("ranking", **keys)}
+        self.p, self.unsure = ranking.p, ranking.unsure
+        self.clearly_above = ranking.clearly_above
+
+
+def told(rankings: Rankings) -> list[Told]:
+    """What the rows tell of every ranking."""
+    return [Told(ranking, rankings.rows) for ranking in rankings.rankings]
+
+
+def one(rows: Sequence[Row]) -> Told:
     """The one ranking that these rows tell."""
-    (found,) = Rankings("", (), Results(tuple(rows))).rankings
-    return found
+    (ranking,) = told(Rankings("", (), Results(tuple(rows))))
+    return ranking
 
 
 def scored(

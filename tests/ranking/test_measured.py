@@ -9,6 +9,7 @@ import pytest
 import rank_bench_case
 import rank_folder_case
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
+from rank_scores import told
 
 import judgebench as jb
 from judgebench.ranking.examples import evaluator_names
@@ -67,11 +68,12 @@ def test_every_ranker_stands_there_in_order(run: RunFolder) -> None:
         ("same", "judge"), ("stranger", "judge"), ("longest-argument", "control"),
         ("random", "control"),
     ]  # fmt: skip
-    orders = {r.ranker: list(r.scores) for r in found.rankings}
+    rankings = told(found)
+    orders = {r.ranking.ranker: list(r.scores) for r in rankings}
     assert orders["baseline"] == orders["stranger"] == ["gold", "m1", "noise"]
     assert orders["kin"] == ["m1", "gold", "noise"]
     assert orders["longest-argument"] == ["noise", "gold", "m1"]
-    baseline = found.rankings[0]
+    baseline = rankings[0]
     assert [e.value for e in baseline.scores.values()] == [1.0, 1.0, 0.0]
     assert [e.value for e in baseline.average_ranks.values()] == [1, 2, 3]
     scores = found.rows.select("system", "score")
@@ -135,7 +137,7 @@ def test_missing_verdicts_are_counted_and_hide_no_system(tmp_path: Path) -> None
     run = make(tmp_path, judges=JUDGES)
     verdicts = [judged("same", item, s, GOOD) for s in TEXTS for item in TEXTS[s]]
     write(run, [v for v in verdicts if v.item_id != "t/b/m1"])
-    (ranking_,) = [r for r in ranked(run).rankings if r.ranker == "same"]
+    (ranking_,) = [r for r in told(ranked(run)) if r.ranking.ranker == "same"]
     assert set(ranking_.scores) == set(TEXTS)
     every = [ranking_.whole["p"], *ranking_.scores.values()]
     assert {(e.n, e.n_missing) for e in every} == {(2, 1)}
@@ -147,29 +149,21 @@ def notes(content: dict[str, Any], path: Path) -> str:
 
 def test_notes_tell_what_a_reader_must_know(tmp_path: Path) -> None:
     content = ranking(generators=["m1", "mute"])
-    content["retrieval"] = {"reranker": {"name": "a sentence encoder"}}
     del content["tasks"][0]["arguments"]["m1"]["b"]
-    told = notes(content, tmp_path)
+    text = notes(content, tmp_path)
     for part in (
         "Task: Made by hand.",
         "Task: only 2 groups of instances:",
         "Task: m1 has no argument on 1 of 3 instances",
-        "Task: mute has no argument at all and is not ranked.",
+        "Task: mute has no argument on 3 of 3 instances",
         "Task: baseline: 0 of 2 evaluators are trained.",
         "Task: llm-trained: 0 of 2 evaluators are trained.",
-        "Passages were reranked by: a sentence encoder.",
     ):
-        assert part in told, part
+        assert part in text, part
 
 
-def test_extracts_have_their_mean_share(tmp_path: Path) -> None:
-    content = ranking()
-    for item, share in (("a", 1.0), ("b", 0.5)):
-        content["tasks"][0]["arguments"]["m1"][item]["verbatim"] = share
-    found = ranked(make(tmp_path, content))
-    assert [(r["system"], r.estimate.value) for r in found.rows.select("argument", "verbatim")] == [
-        ("m1", 0.75)
-    ]
+def test_labels_that_are_not_ranked_are_kept(tmp_path: Path) -> None:
+    found = ranked(make(tmp_path))
     assert found.instances("t") == 3
     assert found.tasks[0].left_out == ("open",)
 

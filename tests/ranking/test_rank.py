@@ -77,8 +77,10 @@ def test_the_order_in_which_systems_are_given_changes_nothing(table) -> None:
     values, correct, clusters = table
     turned = [2, 0, 3, 1]
     names = [NAMES[i] for i in turned]
-    again = ranked(values[:, turned], names, correct[:, turned], clusters)
-    assert again == ranked(values, NAMES, correct, clusters)
+    scores = scored(values[:, turned], names, correct[:, turned], clusters)
+    again = rank(scores, systems_of(names), "accuracy")
+    scores = scored(values, NAMES, correct, clusters)
+    assert again == rank(scores, systems_of(NAMES), "accuracy")
 
 
 @settings(deadline=None, max_examples=40)

@@ -9,7 +9,6 @@ import pytest
 from rank_bench_case import model, write
 
 import judgebench.models.checkpoints as encoder
-import judgebench.ranking.rank_bench as loading
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import shipped_folder
 from judgebench.ranking.rank_bench import load_rank_bench
@@ -23,9 +22,8 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch, faiss and pylate count as installed: nothing here calls them."""
+    """torch counts as installed: nothing here calls it."""
     monkeypatch.setattr(encoder, "import_torch", lambda: None)
-    monkeypatch.setattr(loading, "find_spec", lambda name: object())
 
 
 def given(folder: Path, *rows: dict[str, str]) -> str:
@@ -45,35 +43,30 @@ def places(found: list[Problem]) -> list[tuple[str, str, str]]:
 
 
 def test_a_sound_file_gives_tasks_with_their_generators_and_evaluators(here: Path) -> None:
-    entries = [{"task": "task.yaml", "kinds": ["baseline"], "training": {"epochs": 1}}]
-    bench = load_rank_bench(write(here, {"tasks": entries, "generators": [model("a"), model("b")]}))
-    (entry,) = bench.tasks
-    assert [g.name for g in entry.generators] == ["a", "b"]
-    assert (entry.evaluators.kinds, entry.evaluators.training.epochs) == (("baseline",), 1)
-    assert Path(entry.evaluators.encoder) == here / "encoder"
-    assert {split: len(entry.task.of(split)) for split in ("train", "development", "test")} == {  # type: ignore[arg-type]
+    evaluators = {"encoder": "encoder", "kinds": ["baseline"], "training": {"epochs": 1}}
+    settings = {"generators": [model("a"), model("b")], "evaluators": evaluators}
+    bench = load_rank_bench(write(here, settings))
+    (task,) = bench.tasks
+    assert bench.systems == ["gold", "a", "b"]
+    assert bench.proxy.evaluators.training.epochs == 1
+    assert Path(bench.proxy.evaluators.encoder) == here / "encoder"
+    assert {split: len(task.of(split)) for split in ("train", "development", "test")} == {  # type: ignore[arg-type]
         "train": 20, "development": 10, "test": 10,
     }  # fmt: skip
-
-
-def test_a_task_may_leave_a_generator_out(here: Path) -> None:
-    entries = [{"task": "task.yaml", "generators": ["b"]}]
-    bench = load_rank_bench(write(here, {"tasks": entries, "generators": [model("a"), model("b")]}))
-    assert [g.name for g in bench.tasks[0].generators] == ["b"]
 
 
 def test_given_arguments_belong_to_their_task(here: Path) -> None:
     name = given(here, {"item_id": "q0"}, {"item_id": "q1"})
     bench = load_rank_bench(write(here, {"arguments": [name]}))
-    assert [(a.system, a.item_id) for a in bench.tasks[0].given] == [("mine", "q0"), ("mine", "q1")]
+    assert [(a.system, a.item_id) for a in bench.given] == [("mine", "q0"), ("mine", "q1")]
 
 
 def test_what_a_judge_reads_holds_the_document_and_never_the_label(here: Path) -> None:
     instance = TaskInstance(
         "q0", "Which?", "2", "why", "test", ("red", "green"), context="A trial.", group="g"
     )
-    (entry,) = load_rank_bench(write(here)).tasks
-    answer = argument_answer(entry.task.name, instance, "one", "Since it is so.")
+    (task,) = load_rank_bench(write(here)).tasks
+    answer = argument_answer(task.name, instance, "one", "Since it is so.")
     assert answer.question == "Which?\n1. red\n2. green\n\nDocument:\nA trial."
     assert (answer.text, answer.reference, answer.system) == ("Since it is so.", None, "one")
     assert (answer.item_id, answer.group) == ("claims/q0/one", "claims/g")
@@ -88,7 +81,7 @@ def test_everything_wrong_is_told_at_once(here: Path) -> None:
             "tasks": ["task.yaml", "no-such-task"],
             "generators": [model("one"), model("one"), {**model("two"), "backend": "scripted:no"}],
             "evaluators": {"encoder": "empty"},
-            "passages": {"corpus": "nothing.jsonl"},
+            "corpus": "nothing.jsonl",
         },
         rubric="no-such-rubric",
         judges=[{"name": "j", "backend": "scripted:gone.jsonl", "prompt": "no-such-prompt"}],
@@ -104,10 +97,6 @@ def test_everything_wrong_is_told_at_once(here: Path) -> None:
 
 
 ONE_AT_A_TIME: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
-    "unknown generator": (
-        {"tasks": [{"task": "task.yaml", "generators": ["uno"]}]},
-        ("bench.yaml", "proxy.tasks.0.generators", "uno"),
-    ),
     "two generators of a name": (
         {"generators": [model("one"), model("one")]},
         ("bench.yaml", "proxy.generators", "one"),
@@ -148,7 +137,7 @@ def test_a_generator_is_not_called_like_a_control_case(name: str, here: Path) ->
 
 def test_a_sample_that_lacks_a_class_is_told(here: Path) -> None:
     rows = "".join(f"x{n},Odd {n},{'no' if n else 'yes'},Reason,h{n}\n" for n in range(1, 60))
-    path = write(here, {"tasks": [{"task": "task.yaml", "sample": {"train": 2}}]})
+    path = write(here, {"sample": {"train": 2}})
     with (here / "claims.csv").open("a") as file:
         file.write(rows)
     with pytest.raises(SetupError, match="the train split lacks the class 'yes'"):
@@ -172,19 +161,15 @@ def test_a_given_system_is_not_called_like_another(system: str, here: Path) -> N
 
 
 def test_given_arguments_must_reach_both_splits_that_are_learnt_from(here: Path) -> None:
-    entry = load_rank_bench(write(here)).tasks[0].task
+    entry = load_rank_bench(write(here)).tasks[0]
     name = given(here, *({"item_id": i.item_id} for i in entry.of("train")))
     (problem,) = problems(here, {"generators": [], "arguments": [name]})
     assert "needs arguments of a model in the development split" in problem.message
 
 
-def test_passages_need_a_corpus_and_one_that_is_not_empty(here: Path) -> None:
-    (problem,) = problems(here, {"control_cases": ["passages"]})
-    assert "needs a corpus: proxy.passages.corpus" in problem.message
+def test_passages_need_a_corpus_that_is_not_empty(here: Path) -> None:
     (here / "empty.jsonl").write_text("")
-    (problem,) = problems(
-        here, {"passages": {"corpus": "empty.jsonl", "encoder": "encoder"}}
-    )  # fmt: skip
+    (problem,) = problems(here, {"corpus": "empty.jsonl", "retriever": "encoder"})
     assert Path(problem.file).name == "empty.jsonl"
 
 
@@ -202,11 +187,8 @@ def test_a_missing_extra_names_the_pip_line(here: Path, monkeypatch: pytest.Monk
         raise MissingExtra("proxy evaluators", "proxy", "torch")
 
     monkeypatch.setattr(encoder, "import_torch", missing)
-    monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    (here / "corpus.jsonl").write_text('{"text": "A quay is a wall."}\n')
-    passages = {"corpus": "corpus.jsonl", "encoder": "encoder", "late_interaction": "x/y"}
     with pytest.raises(SetupError, match=r"\[proxy\]'"):
-        load_rank_bench(write(here, {"passages": passages}))
+        load_rank_bench(write(here))
 
 
 def test_judgebench_run_sends_a_ranking_to_its_own_verb(call: Call, here: Path) -> None:

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from rank_folder_case import TEXTS, decided, judged, make, ranking, train, write
 
-from judgebench.ranking.human import items_of_run
 from judgebench.ranking.rank import control_scores, evaluator_scores, judge_scores
-from judgebench.ranking.rankers import KeptTask, RankerScores, read_tasks, read_trained
+from judgebench.ranking.rankers import (
+    KeptTask,
+    RankerScores,
+    read_ranking,
+    read_tasks,
+    read_trained,
+)
 from judgebench.records import Status
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_folder
@@ -29,11 +34,13 @@ def only_task(run: RunFolder) -> KeptTask:
     return task
 
 
+def names_of(run: RunFolder) -> list[str]:
+    return [name for _, name in read_ranking(run.path).evaluators("t")]
+
+
 def evaluators(run: RunFolder) -> tuple[list[RankerScores], dict[str, int]]:
-    task = only_task(run)
-    names = [name for _, name in task.evaluators]
-    trained = {name: found for name in names if (found := read_trained(run.path, name))}
-    return evaluator_scores(run.path, task, trained)
+    trained = [found for name in names_of(run) if (found := read_trained(run.path, name))]
+    return evaluator_scores(run.path, only_task(run), trained)
 
 
 def of(run: RunFolder) -> RankerScores:
@@ -71,13 +78,6 @@ def test_a_task_has_its_items_systems_groups_and_words(run: RunFolder) -> None:
     assert task.words.tolist() == [[4, 2, 5]] * 3
 
 
-def test_people_are_given_real_arguments_alone(run: RunFolder) -> None:
-    items = items_of_run(run.path)
-    assert [i.item_id for i in items] == ["a", "b", "c"]
-    assert items[2].context == "A document."
-    assert items[0].arguments == {"gold": "Gold reasons on a.", "m1": "Since a."}
-
-
 def test_an_evaluator_gives_the_probability_of_the_gold_label(run: RunFolder) -> None:
     train(run, BASE, "baseline")
     yes = {
@@ -108,7 +108,7 @@ def test_draws_are_averaged(run: RunFolder) -> None:
 
 def test_every_kind_is_trained_as_often_as_asked(run: RunFolder) -> None:
     names = ["t-baseline", "t-baseline-1", "t-llm-trained-0", "t-llm-trained-1"]
-    assert [name for _, name in only_task(run).evaluators] == names
+    assert names_of(run) == names
 
 
 def test_where_one_draw_lacks_a_verdict_there_is_no_mean(run: RunFolder) -> None:
@@ -216,13 +216,10 @@ def test_a_judge_s_last_verdict_counts_and_stale_ones_do_not(with_judge: RunFold
     np.testing.assert_allclose(of_judge(with_judge)[:, 0], [1, 1, 1])
 
 
-def test_who_was_not_asked_is_no_ranker(with_judge: RunFolder, tmp_path: Path) -> None:
+def test_who_was_not_asked_is_no_ranker(with_judge: RunFolder) -> None:
     assert of_judges(with_judge) == [], "nothing was said yet"
     write(with_judge, [judged("constant", "a", "gold", GOOD)])
     assert of_judges(with_judge) == [], "controls learn from labels, not here"
-    unjudged = make(tmp_path / "other", ranking(judged=False), JUDGE)
-    write(unjudged, [judged("j", "a", "gold", GOOD)])
-    assert of_judges(unjudged) == []
 
 
 def test_control_rankers_like_length_or_nothing(tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rank_folder_case import TEXTS, TRAINED, ranking
+from rank_folder_case import TEXTS, TRAINED, ranking, write_ranking
 
 from judgebench.errors import DiskFailed, SetupError
 from judgebench.ranking.rankers import (
@@ -14,13 +15,11 @@ from judgebench.ranking.rankers import (
     read_ranking,
     read_tasks,
     read_trained,
-    write_arguments_file,
-    write_ranking,
 )
-from judgebench.ranking.task import Argument, arguments_path
+from judgebench.ranking.task import Argument, arguments_path, write_arguments
 
 
-def kept(**changes: object) -> KeptRanking:
+def kept(**changes: Any) -> KeptRanking:
     content = ranking(**changes)
     for task in content["tasks"]:
         task.pop("arguments")
@@ -35,21 +34,18 @@ def test_a_ranking_comes_back_as_it_was_written(tmp_path: Path) -> None:
     content = kept(title="ferries ✓")
     write_ranking(tmp_path, kept(), [])
     write_ranking(tmp_path, content, arguments("gold", a="\n"))
-    assert read_ranking(tmp_path) == content
+    assert read_ranking(tmp_path).model_dump() == content.model_dump()
     names = sorted(p.name for p in (tmp_path / "proxy").iterdir())
     assert names == ["given.jsonl", "ranking.json"]
 
 
 def test_texts_stand_in_the_files_of_those_who_wrote_them(tmp_path: Path) -> None:
-    """Beside gold only what this task's generators and control cases wrote on ranked instances."""
-    content = kept(generators=["m1"]).model_copy(
-        update={"generators": {"m1": "llamacpp:m", "m2": "llamacpp:n"}}
-    )
-    write_ranking(tmp_path, content, arguments("gold", **TEXTS["gold"]))
+    """Beside gold only what generators and control cases wrote on ranked instances."""
+    write_ranking(tmp_path, kept(), arguments("gold", **TEXTS["gold"]))
     again = arguments("m1", **TEXTS["m1"]) + arguments("m1", train="Not ranked.", b="Anew.", c=" ")
-    write_arguments_file(arguments_path(tmp_path, "m1"), again)
-    write_arguments_file(arguments_path(tmp_path, "m2"), arguments("m2", a="Of another task."))
-    write_arguments_file(arguments_path(tmp_path, "noise"), arguments("noise", **TEXTS["noise"]))
+    write_arguments(arguments_path(tmp_path, "m1"), again)
+    write_arguments(arguments_path(tmp_path, "m2"), arguments("m2", a="Of another ranking."))
+    write_arguments(arguments_path(tmp_path, "noise"), arguments("noise", **TEXTS["noise"]))
     (task,) = read_tasks(tmp_path)
     assert [system.name for system in task.systems] == ["gold", "m1", "noise"]
     assert {item: a.text for item, a in task.arguments["m1"].items()} == {
@@ -89,4 +85,4 @@ def test_the_manifest_of_an_evaluator_is_read_or_told(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_an_error_of_the_disk(tmp_path: Path) -> None:
     (tmp_path / "proxy").write_text("in the way")
     with pytest.raises(DiskFailed, match="cannot be written"):
-        write_ranking(tmp_path, kept(), [])
+        write_arguments(arguments_path(tmp_path, "m1"), [])

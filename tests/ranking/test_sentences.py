@@ -4,7 +4,7 @@ import pytest
 from ranking_case import bare_rankings, planted_rankings
 
 from judgebench.ranking.rankers import Rankings
-from judgebench.ranking.report import conclusion, ranking_sentences
+from judgebench.ranking.report import ranking_sentences
 from judgebench.records import Estimate, Results
 
 PLANTED = planted_rankings()
@@ -94,13 +94,6 @@ def test_of_an_order_that_is_not_sure_nothing_is_claimed_and_the_reason_is_said(
     found = [s for s in said(replace(PLANTED, rows=Results(rows))) if "expert-trained" in s]
     assert found[0] == "expert-trained: gold has the best score, but it was trained once."
     assert not [s for s in found if "misled" in s or "control case" in s]
-
-
-def test_the_conclusion_counts_what_is_clear() -> None:
-    first, second = (conclusion(PLANTED, task) for task in PLANTED.tasks)
-    assert first == second == "Of 5 rankers, so many rank one argument clearly first: gold with 2."
-    none = "No argument ranks clearly first with any of 1 ranker."
-    assert conclusion(bare_rankings(), bare_rankings().tasks[0]) == none
 
 
 def test_biases_are_told_where_their_interval_leaves_0_out() -> None:

@@ -50,7 +50,7 @@ def test_a_table_becomes_a_ranking(call: Call, here: Path, monkeypatch: pytest.M
     Path("mine/replies.jsonl").write_text('{"text": "So."}\n')
     Path("replies.jsonl").write_text('{"text": "So."}\n')
     bench = load_rank_bench(Path("mine/bench.yaml"))
-    assert (bench.tasks[0].evaluators.draws, len(bench.tasks[0].evaluators.kinds)) == (3, 3)
+    assert (bench.proxy.evaluators.draws, len(bench.proxy.evaluators.kinds)) == (3, 3)
 
 
 def test_without_explanations_nothing_is_expert_trained(call: Call, here: Path) -> None:

@@ -20,7 +20,6 @@ from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.examples import EvaluatorPlan
 from judgebench.ranking.rank_bench import (
     RankBench,
-    all_arguments,
     evaluate_all,
     judge_all,
     load_rank_bench,
@@ -48,7 +47,7 @@ def test_arguments_controls_split_and_ranking_are_written(here: Path, run: RunFo
     bench = baseline_only(here, generators=[model("one"), model("two")])
     assert write_arguments_of_all(bench, run, NoProgress()) == 0
     (task,) = read_tasks(run.path)
-    ranked = [i.item_id for i in bench.tasks[0].task.ranked]
+    ranked = [i.item_id for i in bench.tasks[0].ranked]
     assert [i.item_id for i in task.instances] == ranked
     systems = ["gold", "one", "two", "no-argument", "label-only", "noise"]
     assert list(task.arguments) == systems
@@ -68,19 +67,21 @@ def test_a_generator_may_refuse_every_item(here: Path, run: RunFolder) -> None:
     (here / "replies.jsonl").write_text('{"text": "", "finish": "refused"}\n')
     bench = load_rank_bench(path)
     write_arguments_of_all(bench, run, NoProgress())
-    assert "one" not in all_arguments(bench, bench.tasks[0], run.path)
-    assert read_ranking(run.path).tasks[0].generators == ("one",)
+    (task,) = read_tasks(run.path)
+    assert "one" not in task.arguments
 
 
 def test_arguments_of_a_larger_sample_are_kept_and_not_read(here: Path, run: RunFolder) -> None:
     kinds = {"encoder": "encoder", "kinds": ["llm-trained"]}
     whole = load_rank_bench(write(here, {"evaluators": kinds}))
     write_arguments_of_all(whole, run, NoProgress())
-    assert len(all_arguments(whole, whole.tasks[0], run.path)["one"]) == 40
-    few = {"task": "task.yaml", "arguments_for": {"train": 4, "development": 2}}
-    part = load_rank_bench(write(here, {"evaluators": kinds, "tasks": [few]}))
-    assert len(all_arguments(part, part.tasks[0], run.path)["one"]) == 10 + 4 + 2
-    assert len(list(read_lines(run.path / "proxy" / "arguments-one.jsonl"))) == 40
+    path = run.path / "proxy" / "arguments-one.jsonl"
+    assert len(list(read_lines(path))) == 40
+    sample = {"train": 4, "development": 2}
+    part = load_rank_bench(write(here, {"evaluators": kinds, "sample": sample}))
+    write_arguments_of_all(part, run, NoProgress())
+    assert len(list(read_lines(path))) == 10 + 4 + 2
+    assert len(list(read_lines(run.path / "proxy" / "replies-one.jsonl"))) == 40
 
 
 def test_judges_are_asked_about_every_argument_and_control_case(here: Path, run: RunFolder) -> None:
@@ -94,7 +95,7 @@ def test_judges_are_asked_about_every_argument_and_control_case(here: Path, run:
     judge_all(bench, run)
     found = {v.item_id for v in run.verdicts("j") if v.labels}
     systems = ("gold", "one", "no-argument", "label-only", "noise")
-    assert found == {f"claims/{i.item_id}/{s}" for i in bench.tasks[0].task.ranked for s in systems}
+    assert found == {f"claims/{i.item_id}/{s}" for i in bench.tasks[0].ranked for s in systems}
 
 
 def test_ctrl_c_while_passages_are_sought(here, run, monkeypatch) -> None:
@@ -111,9 +112,8 @@ def test_ctrl_c_while_passages_are_sought(here, run, monkeypatch) -> None:
 def test_a_budget_counts_all_generators_and_earlier_runs(here: Path, run: RunFolder) -> None:
     bench = baseline_only(here, generators=[model("one"), model("two")])
     (run.path / "proxy").mkdir(parents=True)
-    spent = {"task": "claims", "item_id": "old", "system": "two", "text": "So.", "cost": 3.0}
-    line = json.dumps(spent | {"signature": "s"}) + "\n"
-    (run.path / "proxy" / "arguments-two.jsonl").write_text(line * 2)
+    spent = {"key": "s", "text": "So.", "finish": "stop", "error": "", "cost": 3.0}
+    (run.path / "proxy" / "replies-two.jsonl").write_text((json.dumps(spent) + "\n") * 2)
     with pytest.raises(BudgetSpent, match=r"budget of \$2\.5 is used up: \$3\.0000"):
         write_arguments_of_all(bench, run, NoProgress(), 2.5)
 
@@ -167,8 +167,7 @@ def test_training_names_the_evaluator(here, run, monkeypatch) -> None:
     assert trained == ["claims-baseline", "claims-baseline-1", "claims-expert-trained"]
     assert "claims-expert-trained: evaluator 3 of 4 of claims" in told.heard
     assert told.heard[-1].startswith("Finishing the batch in training or the decisions in hand")
-    (task,) = read_tasks(run.path)
-    assert len(task.evaluators) == 4
+    assert len(read_ranking(run.path).evaluators("claims")) == 4
 
 
 def test_damaged_decisions_are_made_again(here, run, monkeypatch) -> None:
@@ -190,7 +189,7 @@ def test_damaged_decisions_are_made_again(here, run, monkeypatch) -> None:
     evaluate_all(bench, run, NoProgress())
     path = run.verdict_path(name)
     whole = path.read_bytes()
-    assert len(asked) == 5 * len(bench.tasks[0].task.ranked)
+    assert len(asked) == 5 * len(bench.tasks[0].ranked)
     first, rest = whole.split(b"\n", 1)
     path.write_bytes(first.replace(b"yes", b"no!") + b"\n" + rest)
     asked.clear()

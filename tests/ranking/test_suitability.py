@@ -20,7 +20,6 @@ from judgebench.ranking.suitability import (
     fitness_sentences,
     headline,
     judge,
-    more_items,
     suitability,
 )
 from judgebench.records import Estimate, Results, Row
@@ -178,13 +177,14 @@ def test_ranks_that_all_tie_cannot_tell() -> None:
     assert found.fitness is Fitness.CANT_TELL
     assert found.alpha.value is None
     assert "undefined" in found.reasons[0]
-    assert found.rows.find("p") == Estimate(None, reason="the systems tie on every item", n=6)
+    p = found.rows.find("p")
+    assert (p.value, p.reason, p.n) == (None, "all systems tie in all 6 instances", 6)
 
 
 def test_two_systems_have_no_test() -> None:
     found = of(world(0, 9, systems=2))
     assert of_test(found, "p") is None
-    assert "it needs 3 systems and 2 items or more, and there are 2 and 9" in found.reasons[1]
+    assert "needs 3 real arguments and 2 instances; here are 2 and 9" in found.reasons[1]
 
 
 def test_no_item_with_every_system_has_no_test_and_no_mean() -> None:
@@ -193,7 +193,7 @@ def test_no_item_with_every_system_has_no_test_and_no_mean() -> None:
     values[4:, 1] = 0
     found = of(values)
     assert (found.rows.find("p").n, mean_ranks(found)) == (0, {})
-    assert found.rows.find("p").reason == "no item has ranks for every system"
+    assert "here are 4 and 0" in found.rows.find("p").reason
 
 
 def spoilt() -> HumanRanks:
@@ -228,39 +228,9 @@ def test_labels_that_hardly_recur_have_no_row() -> None:
 
 def test_a_verdict_is_firm_where_the_whole_interval_lies_on_its_side() -> None:
     sure, unsure = of(world(0, 40, noise=0.2)), of(world(0, 5, noise=0.8))
-    assert (sure.is_firm, sure.more_items) == (True, 0)
+    assert sure.is_firm
     assert not unsure.is_firm
-    assert unsure.more_items != 0
     assert of(world(0, 40, noise=None)).is_firm
-
-
-@pytest.mark.parametrize(
-    ("alpha", "bar", "more"),
-    [
-        (Estimate(0.8, 0.4, 0.95, n=5), 0.6, 15),  # twice as near: four times the items
-        (Estimate(0.4, 0.1, 0.7, n=10), 0.5, 80),
-        (Estimate(0.4, 0.1, 0.9, n=10), 0.5, None),  # 25 times the items,
-        (Estimate(0.8, 0.7, 0.9, n=10), 0.6, 0),
-        (Estimate(0.6, 0.5, 0.7, n=10), 0.6, None),
-        (Estimate(0.6001, 0.1, 0.7, n=10), 0.6, None),
-        (Estimate(0.8, n=10, reason="no interval"), 0.6, None),
-        (Estimate(None, n=10, reason="no alpha"), 0.6, None),
-    ],
-)
-def test_more_items_by_the_root_of_their_number(alpha, bar, more) -> None:
-    assert more_items(alpha, bar) == more
-
-
-def test_with_as_many_items_as_projected_most_verdicts_are_firm() -> None:
-    became_firm = []
-    for seed in SEEDS:
-        values = world(seed, 210, noise=0.6)
-        few = of(values[:10])
-        if few.more_items:
-            assert not few.is_firm
-            became_firm.append(of(values[: 10 + few.more_items]).is_firm)
-    assert became_firm
-    assert np.mean(became_firm) >= 0.5
 
 
 @pytest.fixture(scope="module")
@@ -303,25 +273,10 @@ def test_a_verdict_whose_interval_leaves_it_open_holds_for_now(found: TaskFitnes
         assert headline(replace(found, fitness=fitness, is_firm=firm)) == words
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (None, "How many more items would clear the bar cannot be said"),
-        (1, "With about 1 more item the interval would clear the bar"),
-        (40, "With about 40 more items the interval would clear the bar"),
-    ],
-)
-def test_how_many_more_items_it_takes_is_told(found, more, words) -> None:
-    told = " ".join(fitness_sentences(replace(found, more_items=more)))
-    assert words in told
-    assert "simple projection" in told or more is None
-
-
-def test_a_firm_verdict_asks_for_no_more_items(found: TaskFitness) -> None:
+def test_few_items_have_an_interval_that_is_too_narrow(found: TaskFitness) -> None:
+    assert "is too narrow" in " ".join(fitness_sentences(found))
     rows = Results((Row("suitability", "alpha", Estimate(0.8, 0.7, 0.9, n=30)),))
-    told = " ".join(fitness_sentences(replace(found, more_items=0, rows=rows)))
-    assert "more item" not in told
-    assert "too narrow" not in told
+    assert "too narrow" not in " ".join(fitness_sentences(replace(found, rows=rows)))
 
 
 def test_an_undefined_number_is_a_dash_with_its_reason() -> None:
@@ -329,5 +284,5 @@ def test_an_undefined_number_is_a_dash_with_its_reason() -> None:
     measures = ties.part.blocks[-1].tables[0].rows[0]
     assert [cell.value for cell in measures] == ["claims", "–", "–", "–"]
     text = printed(ties)
-    assert "the systems tie on every item" in text
+    assert "all systems tie in all 6 instances" in text
     assert "nan" not in text.lower()

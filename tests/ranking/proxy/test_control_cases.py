@@ -96,33 +96,19 @@ def test_without_an_unrelated_argument_every_instance_is_told() -> None:
     assert control_case("noise", [], 0) == []
 
 
-class Some:
-    """Finds something for one text alone."""
-
-    def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
-        return [["found"] * ("1" in query) for query in queries]
-
-
-def test_an_instance_without_passages_is_told() -> None:
+def test_passages_need_a_corpus() -> None:
     with pytest.raises(SetupError, match="retrieve from"):
         control_case("passages", instances(2), 0)
-    with pytest.raises(SetupError) as caught:
-        control_case("passages", instances(3), 0, Some())  # type: ignore[arg-type]
-    assert [p.field for p in caught.value.problems] == ["'i0'", "'i2'"]
 
 
 PROMPT: Any = None  # no control case asks a model
 
 
 class FakeRetriever:
-    """Gives two passages a query, and remembers what it was asked."""
+    """Gives two passages for a text."""
 
-    def __init__(self) -> None:
-        self.asked: list[list[str]] = []
-
-    def retrieve_all(self, queries: Sequence[str]) -> list[list[str]]:
-        self.asked.append(list(queries))
-        return [[f"{query}, first", f"{query}, second"] for query in queries]
+    def find(self, text: str) -> list[str]:
+        return [f"{text}, first", f"{text}, second"]
 
     def describe(self) -> dict[str, Any]:
         return {"corpus": "made up"}
@@ -156,7 +142,6 @@ def test_every_ranked_instance_gets_every_case_under_its_name() -> None:
     assert by_case["label-only"] == ["true", "false"] * 3
     assert sorted(by_case["noise"]) == [f"argument {i} of test" for i in range(6)]
     assert by_case["passages"] == [f"claim {i}, first\n\nclaim {i}, second" for i in range(6)]
-    assert {a.verbatim for a in made} == {None}
 
 
 def test_noise_comes_from_ranked_instances_of_other_groups() -> None:
@@ -175,14 +160,6 @@ def test_the_label_of_a_choice_is_the_text_of_its_option() -> None:
     chosen = instance(0, label="2", options=("aspirin", "ibuprofen"))
     (made,) = control_arguments(task([chosen]), ["label-only"], 0, None)
     assert made.text == "ibuprofen"
-
-
-def test_each_text_is_retrieved_for_once() -> None:
-    told = [instance(i, text=f"case {i // 2}") for i in range(4)]
-    retriever = FakeRetriever()
-    made = control_arguments(task(told), ["passages"], 0, retriever)  # type: ignore[arg-type]
-    assert retriever.asked == [["case 0", "case 1"]]
-    assert [a.text[:6] for a in made] == ["case 0", "case 0", "case 1", "case 1"]
 
 
 def test_a_signature_changes_with_what_the_text_rests_on() -> None:

@@ -3,32 +3,29 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from judgebench.errors import BudgetSpent, SetupError
+from judgebench.judges.retrieval import Corpus
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
 from judgebench.progress import NoProgress
 from judgebench.prompt import ARGUMENTS, load_prompt
-from judgebench.ranking.rank_bench import RankedEntry
+from judgebench.ranking.rank_bench import RankBench
 from judgebench.ranking.task import (
     Argument,
-    ArgumentDecoding,
     ArgumentWriter,
-    EvaluatorConfig,
     GeneratorConfig,
+    ProxyConfig,
     ProxyTask,
     Split,
-    TaskEntry,
     TaskInstance,
-    costs_of,
     last_arguments,
-    read_arguments,
 )
-from judgebench.runs.judging import Budget
-from judgebench.writer import WritingTerms, Written
+from judgebench.runs.judging import Budget, Interrupted
+from judgebench.writer import WritingTerms, kept_replies
 
 WRITER = GeneratorConfig(name="writer", backend="scripted:unused.jsonl")
 SPLITS: tuple[Split, ...] = ("train", "development", "test", "test", "test")
@@ -83,8 +80,8 @@ def write(
     watch: Following | None = None,
     seed: int = 0,
     limit: float | None = None,
-) -> tuple[Written, list[Request]]:
-    """What asking came to, and what was asked."""
+) -> tuple[list[Argument], list[Request]]:
+    """The arguments, and what was asked."""
     asked: list[Request] = []
 
     def note(request: Request) -> Reply | str:
@@ -96,23 +93,26 @@ def write(
     budget = Budget(limit, sum(costs), max(costs, default=0.0))
     terms = WritingTerms("claims: writer writes", watch, watch, budget, "price of the writer")
     writer = ArgumentWriter(generator, Scripted(note, name), path, seed)
-    found = writer.write(task, task.instances, terms)
-    return found, asked
+    return writer.write(task, task.instances, terms), asked
 
 
-def kept(path: Path) -> list[Argument]:
-    return list(read_arguments(path))
+def kept(path: Path) -> list[Reply]:
+    return list(kept_replies(path).values())
 
 
-def texts(path: Path) -> dict[str, str]:
+def costs_of(path: Path) -> list[float]:
+    return [reply.cost or 0.0 for reply in kept(path)]
+
+
+def texts(arguments: list[Argument]) -> dict[str, str]:
     """What counts as the argument on each item."""
-    found = last_arguments(kept(path), "claims").get("writer", {})
+    found = last_arguments(arguments, "claims").get("writer", {})
     return {item: argument.text for item, argument in found.items()}
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "proxy" / "arguments-writer.jsonl"
+    return tmp_path / "proxy" / "replies-writer.jsonl"
 
 
 def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: Path) -> None:
@@ -130,73 +130,54 @@ def test_requests_have_the_decoding_of_the_paper_and_a_seed_of_their_own(path: P
 
 def test_what_was_written_is_not_asked_for_again(path: Path) -> None:
     first, asked = write(path)
-    assert (first.asked, first.before, first.failed, first.finishes) == (5, 0, 0, {"stop": 5})
-    before = path.read_bytes()
-    watch = Following()
-    second, again = write(path, lambda r: "something else", watch=watch)
-    assert (second.asked, second.before, again) == (0, 5, [])
+    assert [(a.system, a.text) for a in first] == [("writer", f"Since {n}.") for n in range(5)]
+    assert {a.signature for a in first} == {r.key for r in asked}
+    before, watch = path.read_bytes(), Following()
+    assert write(path, lambda r: "something else", watch=watch) == (first, [])
     assert path.read_bytes() == before
     assert watch.begun == [("claims: writer writes", 5, 5)]
-    assert [(a.system, a.text) for a in kept(path)] == [("writer", f"Since {n}.") for n in range(5)]
-    assert {a.signature for a in kept(path)} == {r.key for r in asked}
 
 
 def test_stopping_keeps_what_is_written_and_the_rest_comes_later(path: Path) -> None:
-    watch = Following(most=2)
-    write(path, watch=watch)
-    assert [a.item_id for a in kept(path)] == ["i0", "i1"]
-    _, asked = write(path)
+    with pytest.raises(Interrupted):
+        write(path, watch=Following(most=2))
+    assert len(kept(path)) == 2
+    arguments, asked = write(path)
     assert [which(r) for r in asked] == [2, 3, 4]
-    assert len(texts(path)) == 5
-
-
-def test_an_error_of_the_backend_loses_nothing(path: Path) -> None:
-    def breaks(request: Request) -> str:
-        if which(request) == 3:
-            raise KeyboardInterrupt
-        return says(request)
-
-    with pytest.raises(KeyboardInterrupt):
-        write(path, breaks)
-    assert [a.item_id for a in kept(path)] == ["i0", "i1", "i2"]
-    assert [which(r) for r in write(path)[1]] == [3, 4]
+    assert len(texts(arguments)) == 5
 
 
 def test_a_torn_last_line_is_asked_for_again(path: Path) -> None:
     write(path)
     path.write_bytes(path.read_bytes()[:-9])
-    found, asked = write(path, lambda r: "Anew.")
-    assert (found.before, [which(r) for r in asked]) == (4, [4])
-    assert texts(path)["i4"] == "Anew."
-    assert path.read_bytes().endswith(b"\n")
+    arguments, asked = write(path, lambda r: "Anew.")
+    assert [which(r) for r in asked] == [4]
+    assert texts(arguments)["i4"] == "Anew."
 
 
-def test_a_failed_reply_is_told_and_asked_for_again(path: Path) -> None:
+def test_a_failed_reply_is_asked_for_again(path: Path) -> None:
     def fails(request: Request) -> Reply | str:
         if which(request) % 2:
             return Reply(request.key, "", "failed", error="the line is down")
         return says(request)
 
-    watch = Following()
-    found, _ = write(path, fails, watch=watch)
-    assert (found.failed, found.why_failed, watch.steps) == (2, "the line is down", 3)
-    assert sorted(texts(path)) == ["i0", "i2", "i4"]
-    assert [which(r) for r in write(path)[1]] == [1, 3]
-    assert sorted(texts(path)) == ["i0", "i1", "i2", "i3", "i4"]
+    assert sorted(texts(write(path, fails)[0])) == ["i0", "i2", "i4"]
+    arguments, asked = write(path)
+    assert [which(r) for r in asked] == [1, 3]
+    assert sorted(texts(arguments)) == ["i0", "i1", "i2", "i3", "i4"]
 
 
 @pytest.mark.parametrize("finish", ["refused", "too_long"])
 def test_who_declines_has_no_argument_and_is_not_asked_again(finish: Any, path: Path) -> None:
-    write(path, lambda r: Reply(r.key, "I would rather not.", finish))
-    assert [(a.text, a.finish) for a in kept(path)] == [("", finish)] * 5
-    assert texts(path) == {}
+    arguments, _ = write(path, lambda r: Reply(r.key, "I would rather not.", finish))
+    assert [(a.text, a.finish) for a in arguments] == [("", finish)] * 5
+    assert texts(arguments) == {}
     assert write(path)[1] == []
 
 
 def test_a_reply_cut_at_the_most_tokens_counts_and_is_marked(path: Path) -> None:
-    found, _ = write(path, lambda r: Reply(r.key, "It goes on and", "length"))
-    assert found.finishes == {"length": 5}
-    assert {(a.text, a.finish) for a in kept(path)} == {("It goes on and", "length")}
+    arguments, _ = write(path, lambda r: Reply(r.key, "It goes on and", "length"))
+    assert {(a.text, a.finish) for a in arguments} == {("It goes on and", "length")}
 
 
 @pytest.mark.parametrize(
@@ -210,25 +191,12 @@ def test_a_reply_cut_at_the_most_tokens_counts_and_is_marked(path: Path) -> None
     ],
 )
 def test_a_heading_that_a_model_repeats_is_taken_off(said: str, text: str, path: Path) -> None:
-    write(path, lambda r: said)
-    assert set(texts(path).values()) == {text}
-
-
-def test_extracts_get_the_share_that_stands_in_the_document(path: Path) -> None:
-    share = {0: "Trial 0 ran.", 1: "Nothing of that.", 2: "Trial 2 ran. ** Nothing of that."}
-    write(path, lambda r: share.get(which(r), ""), task=claims("nli"))
-    found = {a.item_id: a.verbatim for a in kept(path)}
-    assert found["i0"] == 1
-    assert found["i1"] == 0
-    assert found["i2"] == pytest.approx(11 / 26)  # "trial 2 ran" of that and "nothing of that"
-    assert found["i3"] is found["i4"] is None
+    assert set(texts(write(path, lambda r: said)[0]).values()) == {text}
 
 
 OTHERS: dict[str, dict[str, Any]] = {
     "prompt": {"task": claims("multiple-choice")},
-    "decoding": {
-        "generator": WRITER.model_copy(update={"decoding": ArgumentDecoding(temperature=0.5)})
-    },
+    "decoding": {"generator": WRITER.model_copy(update={"temperature": 0.5})},
     "seed": {"seed": 1},
     "model": {"name": "another"},
     "task": {"task": replace(TASK, name="other")},
@@ -238,34 +206,18 @@ OTHERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("other", list(OTHERS))
 def test_another_way_of_writing_is_asked_for_anew(other: str, path: Path) -> None:
     write(path)
-    found, asked = write(path, **OTHERS[other])
-    assert (found.before, len(asked)) == (0, 5)
-    assert len({a.signature for a in kept(path)} - {""}) == 10
+    _, asked = write(path, **OTHERS[other])
+    assert len(asked) == 5
+    assert len(kept(path)) == 10
 
 
 def test_going_back_to_an_earlier_way_takes_the_earlier_arguments(path: Path) -> None:
     write(path, lambda r: f"First {which(r)}.")
-    write(path, lambda r: f"Second {which(r)}.", seed=1)
-    assert set(texts(path).values()) == {f"Second {n}." for n in range(5)}
-    found, asked = write(path)
-    assert (found.before, asked) == (5, [])
-    assert set(texts(path).values()) == {f"First {n}." for n in range(5)}
-
-
-def test_a_missing_argument_is_not_replaced_by_an_earlier_one(path: Path) -> None:
-    write(path)
-    endings: dict[int, Any] = {0: "failed", 1: "refused", 2: "too_long"}
-
-    def declines(request: Request) -> Reply:
-        return Reply(request.key, "New.", endings.get(which(request), "stop"))
-
-    write(path, declines, seed=1, watch=Following(most=3))
-    assert texts(path) == {"i3": "New."}, "i0 failed, i1 and i2 declined, i4 was not reached"
-    assert [which(r) for r in write(path, lambda r: "Newer.", seed=1)[1]] == [0, 4]
-    assert texts(path) == {"i0": "Newer.", "i3": "New.", "i4": "Newer."}
-    size = path.stat().st_size
-    write(path, seed=1)
-    assert path.stat().st_size == size
+    second, _ = write(path, lambda r: f"Second {which(r)}.", seed=1)
+    assert set(texts(second).values()) == {f"Second {n}." for n in range(5)}
+    first, asked = write(path)
+    assert asked == []
+    assert set(texts(first).values()) == {f"First {n}." for n in range(5)}
 
 
 def dear(request: Request) -> Reply:
@@ -275,22 +227,12 @@ def dear(request: Request) -> Reply:
 def test_a_budget_stops_before_it_is_overspent_and_loses_nothing(path: Path) -> None:
     with pytest.raises(BudgetSpent, match=r"budget of \$0\.6 is used up: \$0\.5000"):
         write(path, dear, limit=0.6)
-    assert [(a.item_id, a.cost) for a in kept(path)] == [("i0", 0.25), ("i1", 0.25)]
+    assert costs_of(path) == [0.25, 0.25]
     with pytest.raises(BudgetSpent):
         write(path, dear, limit=0.6)
     assert len(kept(path)) == 2
     _, asked = write(path, dear, limit=1.25)
     assert ([which(r) for r in asked], sum(costs_of(path))) == ([2, 3, 4], 1.25)
-
-
-def test_a_budget_that_is_just_enough_is_no_error(path: Path) -> None:
-    assert write(path, dear, limit=1.25)[0].finishes == {"stop": 5}
-    assert write(path, dear, limit=0.1)[1] == [], "nothing more is to be paid for"
-
-
-def test_what_costs_nothing_needs_no_budget(path: Path) -> None:
-    free = write(path, lambda r: Reply(r.key, "Free.", cost=0.0), limit=0.0)[0]
-    assert (sum(costs_of(path)), free.finishes) == (0.0, {"stop": 5})
 
 
 def test_a_budget_needs_to_know_what_a_call_costs(path: Path) -> None:
@@ -299,23 +241,13 @@ def test_a_budget_needs_to_know_what_a_call_costs(path: Path) -> None:
     assert len(kept(path)) == 1, "what came is kept"
 
 
-def test_arguments_that_stand_there_twice_are_paid_for_once(path: Path) -> None:
-    write(path, dear)
-    write(path, dear, seed=1)
-    write(path, dear)
-    write(path, dear, seed=1)
-    assert sum(costs_of(path)) == 2.5
-
-
-def argued(task: ProxyTask, learnt_from: ProxyTask | None) -> list[TaskInstance]:
-    entry = RankedEntry(task, TaskEntry(task="t"), (), (), EvaluatorConfig(), learnt_from)
-    return entry.argued
-
-
-def test_arguments_are_wanted_on_what_is_ranked_and_on_what_is_trained_on() -> None:
+@pytest.mark.parametrize(
+    ("kinds", "learnt"), [(["baseline"], []), (["baseline", "llm-trained"], ["i0", "i1"])]
+)
+def test_arguments_are_wanted_on_what_is_ranked_and_on_what_is_trained_on(kinds, learnt) -> None:
     turned = [replace(i, item_id=f"{i.item_id}-b", version=1) for i in TASK.instances]
     left = replace(TASK.instances[4], item_id="left", label="no")
     task = replace(TASK, instances=[*TASK.instances, *turned, left], left_out=("no",))
-    ranked = ["i2", "i3", "i4"]
-    assert [i.item_id for i in argued(task, None)] == ranked
-    assert [i.item_id for i in argued(task, task)] == [*ranked, "i0", "i1"]
+    proxy = ProxyConfig.model_validate({"tasks": ["t"], "evaluators": {"kinds": kinds}})
+    bench = RankBench(cast(Any, None), proxy, Path(), (task,), (), Corpus())
+    assert [i.item_id for i in bench.argued(task)] == ["i2", "i3", "i4", *learnt]

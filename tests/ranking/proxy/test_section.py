@@ -5,39 +5,25 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgebench.ranking.task import (
-    ArgumentDecoding,
-    EvaluatorConfig,
-    ProxyConfig,
-    TaskEntry,
-    TrainingConfig,
-)
+from judgebench.ranking.examples import N_CHARACTERS, N_DOCUMENTS, N_PASSAGES
+from judgebench.ranking.task import EvaluatorConfig, GeneratorConfig, ProxyConfig, TrainingConfig
 
 MODEL = {"name": "m", "backend": "llamacpp:smollm2"}
 
 
 def test_the_defaults_are_those_of_the_paper() -> None:
-    assert ArgumentDecoding().model_dump() == {"max_tokens": 256, "temperature": 0.9, "top_p": 0.85}
+    decoding = GeneratorConfig.model_validate(MODEL).decoding
+    assert decoding == {"max_tokens": 256, "temperature": 0.9, "top_p": 0.85}
     evaluators = EvaluatorConfig()
     assert evaluators.kinds == ("baseline", "expert-trained", "llm-trained")
     assert evaluators.draws == 3
-    passages = ProxyConfig(tasks=("nli",), passages={"corpus": "c"}).passages  # type: ignore[arg-type]
-    assert passages is not None
-    assert (passages.documents, passages.passages, passages.characters) == (5, 3, 300)
-
-
-def test_a_task_may_be_named_alone_or_with_what_is_particular_to_it() -> None:
-    config = ProxyConfig.model_validate({"tasks": ["nli", {"task": "t.yaml", "judged": False}]})
-    assert config.entries == (TaskEntry(task="nli"), TaskEntry(task="t.yaml", judged=False))
+    assert (N_DOCUMENTS, N_PASSAGES, N_CHARACTERS) == (5, 3, 300)
 
 
 def test_passages_are_a_control_case_once_a_corpus_is_named() -> None:
     assert ProxyConfig(tasks=("nli",)).controls == ("no-argument", "label-only", "noise")
-    with_corpus = ProxyConfig.model_validate({"tasks": ["nli"], "passages": {"corpus": "c.jsonl"}})
+    with_corpus = ProxyConfig(tasks=("nli",), corpus="c.jsonl")
     assert with_corpus.controls == ("no-argument", "label-only", "noise", "passages")
-    named = {"control_cases": ["passages", "noise"], "passages": {"corpus": "c.jsonl"}}
-    both = ProxyConfig.model_validate({"tasks": ["nli"], **named})
-    assert both.controls == ("passages", "noise")
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
@@ -46,10 +32,9 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"generators": [{**MODEL, "name": "a/b"}]}, "generators.0.name", "takes letters, digits"),
     ({"generators": [{**MODEL, "name": "../x"}]}, "generators.0.name", "takes letters, digits"),
     ({"generators": [{**MODEL, "backend": "what:ever"}]}, "generators.0.backend", "allowed: "),
-    ({"generators": [{**MODEL, "decoding": {"top_p": 0}}]}, "generators.0.decoding.top_p", "than"),
-    ({"control_cases": ["noise", "nosie"]}, "control_cases.1", "Input should be"),
-    ({"control_cases": ["passages"]}, "", "needs a corpus: proxy.passages.corpus"),
-    ({"passages": {"corpus": "c", "characters": 10}}, "passages.characters", "50"),
+    ({"generators": [{**MODEL, "top_p": 0}]}, "generators.0.top_p", "than"),
+    ({"sample": {"train": 1}}, "sample.train", "2"),
+    ({"sample": {"dev": 4}}, "sample.dev.[key]", "Input should be"),
     ({"evaluators": {"kinds": ["export-trained"]}}, "evaluators.kinds.0", "Input should be"),
     ({"evaluators": {"draws": 0}}, "evaluators.draws", "1"),
     ({"evaluators": {"training": {"warmup": 1}}}, "evaluators.training.warmup", "less than 1"),

@@ -51,12 +51,12 @@ def copy_of_the_example(folder: Path, encoder: Path, *, epochs: int = 2) -> Path
     write_replies(folder)
     config["judges"] = [{"name": "judge", "backend": f"scripted:{folder / 'judge.jsonl'}"}]
     proxy = config["proxy"]
-    proxy["tasks"][0]["sample"] = SIZES
+    proxy["sample"] = SIZES
     proxy["generators"] = [
         {"name": name, "backend": f"scripted:{folder / name}.jsonl"} for name in WRITERS
     ]
     proxy["families"] = {"scripted": ["good", "judge"]}
-    proxy["passages"]["encoder"] = proxy["evaluators"]["encoder"] = str(encoder)
+    proxy["retriever"] = proxy["evaluators"]["encoder"] = str(encoder)
     training = {"epochs": epochs, "batch_size": 8, "max_tokens": 64}
     assert TrainingConfig.model_validate(training)
     proxy["evaluators"] |= {"training": training, "draws": 2}
@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_what_is_done(when: str, minilm: Path, tmp_path: Path) -> N
     if when == "writing":
         slow = "import time, judgebench.models.scripted as s\nfit = s._first_fit\n"
         slow += "s._first_fit = lambda *a: (time.sleep(0.2), fit(*a))[1]\n"
-        seen: Callable[[], bool] = lambda: lines(run / "proxy" / "arguments-good.jsonl") >= 3  # noqa: E731
+        seen: Callable[[], bool] = lambda: lines(run / "proxy" / "replies-good.jsonl") >= 3  # noqa: E731
     else:
         slow = ""
         trained = run / "proxy" / "evaluators" / "ferries-baseline" / "training.safetensors"
@@ -227,7 +227,7 @@ def test_ctrl_c_keeps_what_is_done(when: str, minilm: Path, tmp_path: Path) -> N
     assert "Stopped. Results so far are kept in" in out
     assert "rank run" in out
     if when == "writing":
-        before = lines(run / "proxy" / "arguments-good.jsonl")
+        before = lines(run / "proxy" / "replies-good.jsonl")
         assert 3 <= before < sum(SIZES.values())
         assert not list(run.glob("verdicts-*"))
         return  # that it goes on is shown by the units and by the other half

@@ -48,14 +48,15 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     from rank_bench_case import write
 
     from judgebench.ranking.rank_bench import load_rank_bench, write_arguments_of_all
-    from judgebench.ranking.task import arguments_path, read_arguments
+    from judgebench.ranking.task import arguments_path, read_arguments, write_pairs
+    from judgebench.ranking.task_file import load_task
 
     write(tmp_path)
     rows = (tmp_path / "claims.csv").read_text().splitlines()
     gold = [",".join([*row.split(",")[:3], "few words", row.split(",")[4]]) for row in rows[1:]]
     (tmp_path / "claims.csv").write_text("\n".join([rows[0], *gold]) + "\n")
     pairs, tuned = tmp_path / "pairs.jsonl", tmp_path / "tuned"
-    assert call("rank", "pairs", tmp_path / "task.yaml", "--to", pairs)[0] == 0
+    write_pairs(load_task(str(tmp_path / "task.yaml")), pairs)
     code, out, err = call(
         "tune", "generator", pairs, "--model", tiny, "--to", tuned, "--recipe", "epochs=15",
         "--recipe", "learning_rate=0.01", "--recipe", "rank=full",
@@ -68,7 +69,7 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     # Merged: an ordinary model, which needs no other folder.
     assert {"config.json", "tokenizer.json"} <= {path.name for path in tuned.iterdir()}
     generators = [
-        {"name": name, "backend": f"transformers:{folder}", "decoding": {"max_tokens": 12}}
+        {"name": name, "backend": f"transformers:{folder}", "max_tokens": 12}
         for name, folder in (("untuned", tiny), ("tuned", tuned))
     ]
     bench = load_rank_bench(write(tmp_path, {"generators": generators}))
