@@ -24,7 +24,7 @@ _Said = Mapping[str, Mapping[str, Any]]
 def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
     """The page of that name with its data, and its policy, as `people.page.local_page` does."""
     data = {**data, "strings": yaml.safe_load((_HERE / "strings.yaml").read_text("utf-8"))}
-    return local_page(_HERE / name, _HERE / "asking.js", data, connect=connect)
+    return local_page(_HERE / name, data, _HERE / "asking.js", connect=connect)
 
 
 def work_of(store: Store, name: str) -> dict[str, Any]:
