@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotate_case import served
+from annotate_case import command, served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser, save
 from built_case import study_file
 from page_case import (
@@ -433,30 +433,35 @@ def test_the_lead_answers_a_remark_and_sends_an_item_back(browser: Browser, tmp_
     assert kept(folder, "ann")["s1"]["harm"] == "Moderate"
 
 
-def test_a_whole_assignment_is_labelled_by_keyboard_without_the_server(
+def test_a_whole_assignment_is_labelled_by_keyboard_while_the_server_is_dead(
     browser: Browser, tmp_path: Path
 ) -> None:
     n_items = 12
     folder = study(tmp_path, *(labels(f"s{n}") for n in range(1, n_items + 1)))
 
     async def visit(new_tab: NewTab) -> None:
-        with served(folder) as site:
-            tab = await signed_in(new_tab, site, "ann")
+        with command(folder, "--port", "0") as (process, _, address):
+            with open_store(folder) as store:
+                token = store.make_link("ann", "annotator", 60)
+            tab = await new_tab(f"{address}/#{token}", "ann")
             await tab.sees(TITLE, "Item 1 of 12")
-            port = int(site.address.rpartition(":")[2])
-        for n in range(1, n_items + 1):
+            await press(tab, *"321", "Enter")
+            await tab.sees(SAVED, "Saved")
+            process.kill()
+            process.wait()
+        for n in range(2, n_items + 1):
             await tab.sees(TITLE, f"Item {n} of 12")
             await press(tab, *"321", "Enter")
         await tab.sees(TITLE, "All 12 items are labelled. Thank you.")
-        await tab.sees(SAVED_TEXT, "Not connected · 36 labels not sent yet")
-        assert not kept(folder, "ann")
-        with served(folder, port=port):
+        await tab.sees(SAVED_TEXT, "Not connected · 33 labels not sent yet")
+        assert len(kept(folder, "ann")) == 1
+        with command(folder, "--port", address.rpartition(":")[2]):
             await tab.sees(SAVED, "Saved", seconds=60)
 
     browser.run(visit)
     expected = {"harm": "Moderate", "empathy": "Neutral", "consensus": "Against"}
     assert kept(folder, "ann") == {f"s{n}": expected for n in range(1, n_items + 1)}
-    assert len(events(folder)) == 36
+    assert len(events(folder)) == 36  # each label once
 
 
 def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
