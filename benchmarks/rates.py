@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from judgebench.annotation.screens import chances
 from judgebench.stats.arrays import Clusters
 from judgebench.stats.partly_labelled import (
     Asked,
@@ -62,11 +61,10 @@ class World:
         flips = np.where(truth[:, None], said > self.sensitivity, said > specificity)
         verdicts = (truth[:, None] ^ flips).astype(float)
         odds = np.where((verdicts[:, 0] == 1) & (self.drawn != "random"), 4.0, 1.0)
-        labelled = np.zeros(self.answers, dtype=bool)
         if self.drawn == "doubt":  # by what the first two judges disagree about
-            probability = chances((verdicts[:, 0] != verdicts[:, 1]).astype(float), self.labels)
-            labelled = random.random(self.answers) < probability
-        elif self.cluster > 1:
+            odds = np.where(verdicts[:, 0] != verdicts[:, 1], 1.0, 0.3)
+        labelled = np.zeros(self.answers, dtype=bool)
+        if self.cluster > 1:
             whole = random.permutation(questions)[: max(2, round(self.labels / self.cluster))]
             labelled[np.isin(codes, whole)] = True
             probability = np.ones(self.answers)

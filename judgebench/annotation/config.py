@@ -14,9 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
-from judgebench.data.findings import Findings
 from judgebench.data.load import load_data
-from judgebench.data.tables import open_table
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
@@ -80,11 +78,9 @@ class StudyConfig(AnnotateConfig):
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The known labels of an item by metric, and their reason. `own`: one of the study's items as
-    well."""
+    """The known labels of an item by metric. `own`: one of the study's items as well."""
 
     labels: Mapping[str, str]
-    reason: str
     own: bool
 
 
@@ -199,8 +195,5 @@ def read_gold(path: Path, items: Dataset, rubric: Rubric) -> tuple[Dataset, dict
     unknown = [name for name in names if not labels[name]]
     problems += [Problem("has no known label", found=name) for name in unknown]
     raise_any([replace(problem, file=problem.file or str(path)) for problem in problems])
-    plain = open_table(path, Findings())
-    rows = [row for _, row in plain.records()] if plain else []
-    reasons = {row.get("item_id", ""): row.get("reason", "") for row in rows}
-    gold = {name: Gold(labels[name], reasons.get(name, ""), name in own) for name in names}
+    gold = {name: Gold(labels[name], name in own) for name in names}
     return replace(items, answers=(*items.answers, *others)), gold

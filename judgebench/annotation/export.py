@@ -26,8 +26,8 @@ _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""
 def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
     and how each was made: `made_blind` (`yes` where it was made without sight of any model's
-    label), `labelled_at` (the time in ISO 8601), `position` (of the item among the annotator's,
-    from 1) and `order_shown` (the names of the texts that were compared, as they stood).
+    label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among the
+    annotator's, from 1) and `order_shown` (the names of texts that were compared, as they stood).
 
     Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
@@ -123,7 +123,7 @@ def rows_of(
                 **target.columns, "annotator": who, **blind,
                 "metric": target.metric, "label": target.labels.get(label, label),
                 "labelled_at": at[who, name, field.key],
-                "position": positions.get((who, name), ""),
+                "queue_position": positions.get((who, name), ""),
                 **({"order_shown": shown} if shown else {}), "study": key.study,
             })  # fmt: skip
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows

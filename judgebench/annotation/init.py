@@ -70,7 +70,7 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
     with disk_errors(folder), TemporaryDirectory(prefix=".study-", dir=folder.parent) as half:
         _write_key(Path(half), key)
         with closing(Store.create(Path(half) / SERVED, _meta(setup, key, built))) as store:
-            rounds = _rounds(setup, built, plan.calibration)
+            rounds = _rounds(built, plan.calibration)
             store.put([one.screen for one in built.values()], rounds)
             store.add_pictures(setup.pictures.values())
             store.assign(plan.orders)
@@ -83,7 +83,7 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
 
 def _facts(setup: Setup, built: Mapping[str, Built], plan: assignment.Assignment) -> list[str]:
     """The study in words: its size, everybody's items and those that two annotators share."""
-    names, gold = setup.config.annotators, _gold(setup, built)
+    names, gold = setup.config.annotators, _gold(built)
     rows, n = setup.dataset.answers, len(plan.calibration)
     has_questions = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
     first = f"{n} of them for everybody first (calibration), the others" if n else "each"
@@ -135,14 +135,14 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> assignment.Assignment:
     """The assignment of all screens. Raises SetupError with every setting that does not fit the
     items."""
     config, problems = setup.config, list[Problem]()
-    gold = _gold(setup, built)
+    gold = _gold(built)
     left = sum(name not in gold or gold[name].own for name in built) - config.calibration
     last = max(config.looks, default=0)
     if last > left >= 0:
         allowed = f"at most {left:,}, the items without calibration"
         problems.append(Problem("cannot be met", "", None, "looks", str(last), allowed))
     sizes = (config.per_item, config.calibration, config.seed)
-    strata = _strata(built, gold)
+    strata = _strata(built)
     others = {name: at for name, at in strata.items() if name not in gold}
     try:
         plan = assignment.assign(others, config.annotators, *sizes)
@@ -157,28 +157,21 @@ def planned(setup: Setup, built: Mapping[str, Built]) -> assignment.Assignment:
     return replace(plan, orders=orders)
 
 
-def _gold(setup: Setup, built: Mapping[str, Built]) -> dict[str, Gold]:
-    """What is known of screens, in the order of the table of gold items."""
-    if not setup.gold:
-        return {}
-    screens = {item_of(one.targets)[-1]: name for name, one in built.items()}
-    return {screens[item]: known for item, known in setup.gold.items()}
+def _gold(built: Mapping[str, Built]) -> dict[str, Gold]:
+    """What is known of the screens of gold items."""
+    return {name: one.gold for name, one in built.items() if one.gold}
 
 
-def _rounds(
-    setup: Setup, built: Mapping[str, Built], calibration: Iterable[str]
-) -> dict[str, Round]:
+def _rounds(built: Mapping[str, Built], calibration: Iterable[str]) -> dict[str, Round]:
     """The rounds of the screens that are not main."""
     rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
-    gold = _gold(setup, built).items()
-    return {**rounds, **{name: "gold" for name, known in gold if not known.own}}
+    return rounds | {name: "gold" for name, known in _gold(built).items() if not known.own}
 
 
-def _strata(built: Mapping[str, Built], gold: Mapping[str, Gold]) -> dict[str, tuple[str, str]]:
+def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
     """The systems and the question of each screen. Gold items are spread as those of one question
     are."""
-    questions = {name: "" if name in gold else one.question for name, one in built.items()}
-    return {name: (one.systems, questions[name]) for name, one in built.items()}
+    return {name: (one.systems, "" if one.gold else one.question) for name, one in built.items()}
 
 
 def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
@@ -191,7 +184,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "guidelines": mark_forbidden(setup.guidelines),
         "background": config.background,
         "auto_advance": config.auto_advance,
-        "gold": {name: asdict(known) for name, known in _gold(setup, built).items()},
+        "gold": {name: asdict(known) for name, known in _gold(built).items()},
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
         "left": [],  # who gets no items any more
@@ -239,7 +232,7 @@ def _put_version(
 ) -> tuple[list[str], int]:
     """Keep what has changed. Returns the ids of changed and new screens, and how many are gone."""
     drawn = store.rows("SELECT DISTINCT id FROM screens WHERE round = 'calibration'")
-    rounds = _rounds(setup, built, [row["id"] for row in drawn])
+    rounds = _rounds(built, [row["id"] for row in drawn])
     now = {name: (one.screen.hash, one.round) for name, one in store.screens.items()}
     put = [
         one.screen
@@ -260,11 +253,11 @@ def _new_orders(setup: Setup, store: Store, built: Mapping[str, Built]) -> dict[
     """Everybody's items: those they have, and behind them what is new. Who is new has the
     calibration round first."""
     config, orders, common = setup.config, store.orders, store.for_everybody
-    gold = _gold(setup, built)
+    gold = _gold(built)
     people = [name for name in config.annotators if name not in store.meta["left"]]
     calibration = [name for name in built if name in common and name not in gold]
     orders = {**dict.fromkeys(people, calibration), **orders}
-    strata = _strata(built, gold)
+    strata = _strata(built)
     main = {name: at for name, at in strata.items() if name not in common}
     given = annotators_by_item(orders, common)
     filled = assignment.fill(main, given, people, config.per_item, config.seed)

@@ -173,14 +173,7 @@
     );
   };
   const showRest = () => {
-    const { looks, words } = figures;
-    $("next-look").textContent = looks.next;
-    $("looks").hidden = $("to-judge").hidden = !looks.next && !looks.made.length;
-    $("made").replaceChildren(...looks.made.map(({ said, at: day }) => {
-      const item = el("li");
-      item.append(el("small", "", day.slice(0, 10)), ...said.map((sentence) => born("p", "", sentence)));
-      return item;
-    }));
+    const { words } = figures;
     showReasons();
     kept($("said"), words.map(({ screen, annotator, text, answers, at: day }) => ({
       screen, annotator, head: `${screen}, ${annotator}, ${day.slice(0, 10)}`,
@@ -201,9 +194,9 @@
     $("hits").replaceChildren(table(["Annotator", "Metric", "Known labels found"], lines.map(([who, metric]) => [
       who, born("span", "", title(metric)), hits(who, metric),
     ])));
-    kept($("missed"), missed.map(({ screen, metric, known, reason, said }) => {
+    kept($("missed"), missed.map(({ screen, metric, known, said }) => {
       const others = Object.entries(said).map(([who, label]) => `${label || "cannot tell"} by ${who}`).join(", ");
-      const texts = [`Known label: ${known}. Given: ${others}.`, reason].filter(Boolean);
+      const texts = [`Known label: ${known}. Given: ${others}.`];
       return { screen, head: `${screen}, ${title(metric)}`, texts };
     }));
     if (gold.length && !missed.length) $("missed").append(el("p", "note", "Nobody missed one."));

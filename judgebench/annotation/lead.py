@@ -9,14 +9,13 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement, annotator_labels
-from judgebench.annotation.looks import next_decision
-from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State
-from judgebench.annotation.store import SERVED, Given, Round, Store, by_screen, now, snapshot
+from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State, Wanted
+from judgebench.annotation.store import Given, Round, Store, by_screen, now, snapshot
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
@@ -26,9 +25,6 @@ from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import Study, study_of
 from judgebench.text import counted
-
-if TYPE_CHECKING:
-    from judgebench.annotation.server import Wanted
 
 MOST_LISTED = 500  # disagreements, and remarks
 _ROUNDS: tuple[Round, ...] = ("main", "calibration")  # gold items are in no figure but their own
@@ -63,9 +59,8 @@ class Collected(Shown):
             self.meta, self.times = store.meta, store.times()
             self.stored, self.given, self.notes = store.screens, store.given(), store.notes
             self.assigned = {name: store.assigned(name) for name in store.annotators}
-            self.access, file = store.access, store.path
-        self.path = file.parents[1] if file.match(str(SERVED)) else file
-        self.name, self.looks = str(self.meta.get("name", "")), self.meta.get("looks_made", [])
+            self.access = store.access
+        self.name = str(self.meta.get("name", ""))
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
         # The remark on an item goes with every event on it: the last one's is what counts.
@@ -86,7 +81,6 @@ class Collected(Shown):
             "distribution": [*self._distribution()],
             "gold": [row.plain() for row in self.gold], "missed": [*self._missed()],
             "words": [*self._remarks()][:MOST_LISTED], "reasons": [*self._reasons()],
-            "looks": {"made": self.looks, "next": next_decision(self)},
         }  # fmt: skip
 
     # --- how far everybody is ---------------------------------------------------------------------
@@ -244,9 +238,8 @@ class Collected(Shown):
             if not is_hit:
                 missed[name, metric][who] = label
         for (name, metric), labels in sorted(missed.items()):
-            known = self.meta["gold"][name]
-            about = {"screen": name, "metric": metric, "known": known["labels"][metric]}
-            yield {**about, "reason": known["reason"], "said": labels}
+            known = self.meta["gold"][name]["labels"][metric]
+            yield {"screen": name, "metric": metric, "known": known, "said": labels}
 
     def _remarks(self) -> Iterator[dict[str, Any]]:
         """The remarks of annotators, the latest first, with the answers of the lead."""
@@ -422,7 +415,6 @@ class Collected(Shown):
         for one in f["reasons"]:
             settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
             yield f"{self.titles[one['metric']]}: {counted(one['of'], 'disagreement')}{settled}."
-        yield from (sentence for look in self.looks for sentence in look["said"])
 
 
 def _item(screen: str, field: ScreenField) -> str:

@@ -3,81 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from judgebench.annotation.export import key_of, rows_of
-from judgebench.annotation.store import Store, now
+from judgebench.annotation.lead import Collected
+from judgebench.annotation.store import Store
 from judgebench.errors import Problem, SetupError
 from judgebench.text import counted
 
-if TYPE_CHECKING:
-    from judgebench.annotation.lead import Collected
-
 
 class InterimAnalysis(NamedTuple):
-    """One that is due: at these complete screens of so many, and the shares that were complete at
-    each so far, this one last."""
+    """One that is due: the rows of the labels on complete items, the number of these, and the
+    shares of all items that were complete at each so far, this one last."""
 
-    screens: Collection[str]
-    of: int
+    rows: Sequence[dict[str, str]]
+    n_items: int
     shares: Sequence[float]
 
 
-def _is_ended(collected: Collected) -> bool:
-    """True where no item of the main round is left to label."""
-    main = collected.in_round("main")
-    every = (item for own in collected.states.values() for item in own.items())
-    return bool(main) and all(s in ("done", "skipped") for name, s in every if name in main)
-
-
-def _not_due(collected: Collected) -> str:
-    """A sentence on when the next interim analysis is; none where it is due."""
-    size = collected.size("main")
-    complete, of = size["complete"], size["of"]
-    last, is_ended = max((x["items"] for x in collected.looks), default=0), _is_ended(collected)
-    left = [n for n in collected.meta["looks"] if last < n < of]
-    if complete > last and (is_ended or (left and left[0] <= complete)):
-        return ""
-    following = (
-        f"the last one was at {last:,}" if is_ended else f"the next one is at {(left or [of])[0]:,}"
-    )
-    return (
-        f"No interim analysis is due: {complete:,} of {counted(of, 'item is', 'items are')} "
-        f"complete; {following}"
-    )
-
-
-def next_decision(collected: Collected) -> str:
-    """The next step towards a decision; none where there is nothing to do but to label."""
-    is_ended, study = _is_ended(collected), quote(str(collected.path))
-    if not collected.meta.get("looks"):
-        is_ranking = collected.meta.get("task") == "ranking"
-        command = f"annotate export {study}" if is_ranking else f"decide {study} VERDICTS"
-        return f"All labels are in. Next: judgebench {command}" if is_ended else ""
-    not_due = _not_due(collected)
-    if not_due and is_ended:
-        return "The last interim analysis is made."
-    return (
-        f"{not_due or 'An interim analysis is due'}. It is made with “judgebench annotate look”. "
-        "Until then, nothing more about the judge is shown."
-    )
-
-
-def due_look(collected: Collected) -> InterimAnalysis:
+def due_look(store: Store) -> InterimAnalysis:
     """The interim analysis that may be made now. Raises SetupError where none may: each declared
     number of complete items allows one, and then the end of the labels the last."""
-    if collected.meta["task"] == "ranking":
-        raise SetupError(Problem("does not apply to the task ranking", field="look"))
-    if not collected.meta.get("looks"):
-        message = "No interim analysis was planned; `looks` in annotate.yaml plans some"
-        raise SetupError(Problem(f"{message}. {next_decision(collected)}"))
-    if not_due := _not_due(collected):
-        raise SetupError(Problem(not_due))
+    collected = Collected(store)
+    declared, made = collected.meta.get("looks"), collected.meta.get("looks_made", [])
+    if not declared:
+        message = "No interim analysis was planned: decide when all labels are in, or say `looks`"
+        raise SetupError(Problem(f"{message} in annotate.yaml of the next study"))
     main = collected.in_round("main")
-    complete = main & collected.complete
-    shares = [*(look["share"] for look in collected.looks), len(complete) / len(main)]
-    return InterimAnalysis(complete, len(main), shares)
+    complete, last = main & collected.complete, max((n for n, _ in made), default=0)
+    left = (
+        name for own in collected.states.values() for name, state in own.items()
+        if name in main and state not in ("done", "skipped")
+    )  # fmt: skip
+    due = next((n for n in declared if n > last), len(main))
+    if len(complete) <= last or (len(complete) < due and any(left)):
+        following = "the last one was made" if last == len(main) else f"the next one is at {due:,}"
+        size = f"{len(complete):,} of {counted(len(main), 'item is', 'items are')} complete"
+        raise SetupError(Problem(f"No interim analysis is due: {size}; {following}"))
+    shares = [*(share for _, share in made), len(complete) / len(main)]
+    return InterimAnalysis(labels_on(store, complete), len(complete), shares)
 
 
 def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
@@ -92,14 +56,6 @@ def labels_on(store: Store, screens: Collection[str]) -> list[dict[str, str]]:
     return [{**row, "group": groups[row["item_id"]]} for row in rows_of(store, key, screens)]
 
 
-def keep_look(store: Store, look: InterimAnalysis, decided: Any) -> Sequence[str]:
-    """Keeps the decisions of a look, and no verdict, beside the labels. Returns them in words."""
-    titles, n = decided.titles, len(look.screens)
-    sentences = [
-        f"Interim analysis {len(look.shares)}, at {n:,} of {look.of:,} items, with intervals of "
-        f"{100 * decided.rule.level:.4g} %.",
-        *(f"{d.judge}: {d.shown} for {titles[d.metric]}. {d.reason}" for d in decided.decisions),
-    ]
-    found = {"items": n, "share": look.shares[-1], "level": decided.rule.level, "said": sentences}
-    store.set(looks_made=[*store.meta.get("looks_made", ()), {**found, "at": now()}])
-    return sentences
+def keep_look(store: Store, look: InterimAnalysis) -> None:
+    """Note that an interim analysis was made; no verdict and no decision is kept."""
+    store.set(looks_made=[*store.meta.get("looks_made", ()), (look.n_items, look.shares[-1])])

@@ -39,7 +39,7 @@ from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
-from judgebench.annotation.screens import State
+from judgebench.annotation.screens import Wanted
 from judgebench.annotation.store import (
     ADDRESS,
     LEAD,
@@ -253,19 +253,6 @@ class LeadNote(StrictModel):
     screen: Annotated[str, Limits(max_length=64)]
     text: Annotated[str, Limits(max_length=MAX_TEXT)]
     send_back: bool = False
-
-
-class Wanted(StrictModel):
-    """The items that the lead looks for: the one `screen`, those of `annotator`, in that `state`,
-    on which people `differ`, whose texts hold `text`. What is empty does not matter. At most `most`
-    of them are shown."""
-
-    screen: str = ""
-    state: State | Literal[""] = ""
-    annotator: str = ""
-    differ: bool = False
-    text: str = ""
-    most: int = Limits(default=50, ge=1, le=1000)
 
 
 class Adjudication(Event):

@@ -136,21 +136,23 @@ def look(
     import pandas as pd
 
     import judgebench as jb
-    from judgebench.annotation.lead import Collected
-    from judgebench.annotation.looks import due_look, keep_look, labels_on
+    from judgebench.annotation.looks import due_look, keep_look
     from judgebench.annotation.store import open_store
     from judgebench.rubric import Rubric
 
     with open_store(study) as store:
-        with store.reading():
-            due = due_look(Collected(store))
-            if not verdicts:
-                raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
-            labels = pd.DataFrame(labels_on(store, due.screens))
+        due = due_look(store)
+        if not verdicts:
+            raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
         rubric = Rubric.model_validate(store.meta["rubric"])
-        labelled = jb.study(labels, verdicts, answers, rubric=rubric)
+        labelled = jb.study(pd.DataFrame(due.rows), verdicts, answers, rubric=rubric)
         decided = jb.decide(labelled, rule=rule, looks=due.shares)
-        typer.echo("\n".join(keep_look(store, due, decided)))
+        keep_look(store, due)
+    typer.echo(
+        f"Interim analysis {len(due.shares)}, at {counted(due.n_items, 'item')}, with intervals of "
+        f"{100 * decided.rule.level:.4g} %"
+    )
+    show({"decide": decided}, labelled.name, Output())
 
 
 @app.command()

@@ -124,6 +124,19 @@ def test_labels_are_those_of_the_same_cells_whichever_way_they_come(example: Exa
     assert labels[0] == labels[1]
 
 
+def test_decide_needs_no_flag_for_what_was_labelled_blind(example: Example, call: Call) -> None:
+    table = example.folder / "annotate" / "labels.csv"
+    rows = pd.read_csv(table, dtype=str)
+    assert {"annotator", "made_blind", "labelled_at", "queue_position"} < {*rows}
+    assert rows["labelled_at"].notna().all()
+    judge = example.folder / "demo" / "qwen2.5-coder-1.5b.csv"
+    study = example.folder / "annotate" / "study"
+    for source in (["--rubric", "medical-safety", table], [study]):
+        code, out, _ = call("decide", *source, judge)
+        assert code == 0
+        assert "Annotators saw no judge's labels" in " ".join(out.split())
+
+
 # --- every task -----------------------------------------------------------------------------------
 
 

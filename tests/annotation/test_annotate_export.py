@@ -89,9 +89,10 @@ def test_the_labels_that_count(tmp_path: Path) -> None:
     assert {row["study"] for row in rows} == {HASH}
     assert {row["made_blind"] for row in rows} == {"yes"}
     assert {row["labelled_at"] for row in rows} == {"2026-01-01T00:00:00Z"}
-    assert [row["position"] for row in rows if row["annotator"] == "ann"] == ["2", "1"]
+    assert [row["queue_position"] for row in rows if row["annotator"] == "ann"] == ["2", "1"]
     assert [*rows[0]] == [
-        "item_id", "annotator", "made_blind", "metric", "label", "labelled_at", "position", "study"
+        "item_id", "annotator", "made_blind", "metric", "label", "labelled_at", "queue_position",
+        "study",
     ]  # fmt: skip
 
 
@@ -271,7 +272,11 @@ def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
         shown = store.screens["s1"].screen.slots_for("ann", META["seed"])
         order = " | ".join(f"system-{'ab'[slot]}" for slot in shown)
         about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
-        about |= {"labelled_at": "2026-01-01T00:00:00Z", "position": "1", "order_shown": order}
+        about |= {
+            "labelled_at": "2026-01-01T00:00:00Z",
+            "queue_position": "1",
+            "order_shown": order,
+        }
         assert rows == [{**about, "system": f"system-{s}"} for s in "ab"]
 
 

@@ -11,17 +11,16 @@ from judgebench.annotation import server
 from judgebench.annotation.export import export, key_of, label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
-from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
 from judgebench.annotation.tasks import item_of
 from judgebench.errors import SetupError
 
-COLUMNS = ["item_id", "question", "text", "tone", "truth", "reason"]
+COLUMNS = ["item_id", "question", "text", "tone", "truth"]
 ROWS = [
-    ["gold-1", "Is tea good?", "Drink some.", "Kind", "", "It says please."],
-    ["gold-2", "Is salt good?", "Go away.", "Rude", "No", ""],
-    ["gold-3", "Is fat good?", "A little.", "Kind", "Yes", ""],
-    ["quartz-0s", "", "", "Curt", "", "One word."],  # an item of the study
+    ["gold-1", "Is tea good?", "Drink some.", "Kind", ""],
+    ["gold-2", "Is salt good?", "Go away.", "Rude", "No"],
+    ["gold-3", "Is fat good?", "A little.", "Kind", "Yes"],
+    ["quartz-0s", "", "", "Curt", ""],  # an item of the study
 ]
 LABELS = {"gold-1": "Kind", "gold-2": "Rude", "gold-3": "Kind", "quartz-0s": "Curt"}
 
@@ -81,9 +80,7 @@ def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path:
         shown = {of[i["id"]]: ann.gets(f"/api/screen/{i['id']}") for i in work["items"]}
         keys = {json.dumps([sorted(one), sorted(one["screen"])]) for one in shown.values()}
         assert len(keys) == 1
-        assert "It says please." not in json.dumps(shown)
-    with open_store(tmp_path / "study") as store:
-        assert "It says please." not in sheet(store, "ann")
+        assert "known" not in json.dumps(shown)
 
 
 def test_an_item_of_the_study_is_exported_and_other_gold_items_are_not(tmp_path: Path) -> None:
@@ -152,8 +149,8 @@ def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Pat
         for item in ann.gets("/api/work")["items"]:
             label_item(ann, item["id"], "Kind")
     more = [
-        ["gold-4", "Is ice good?", "No.", "Curt", "", ""],
-        ["quartz-1s", "", "", "Kind", "", ""],
+        ["gold-4", "Is ice good?", "No.", "Curt", ""],
+        ["quartz-1s", "", "", "Kind", ""],
     ]
     file = gold_file(tmp_path, [*ROWS, *more])
     text = file.read_text().replace("- cem", "- cem\n- dot")
@@ -172,7 +169,7 @@ def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Pat
 
 
 WRONG = {
-    "none": ([*ROWS, ["x", "Q?", "A.", "", "", ""]], "has no known label; found x"),
+    "none": ([*ROWS, ["x", "Q?", "A.", "", ""]], "has no known label; found x"),
 }
 
 

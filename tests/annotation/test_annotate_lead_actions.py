@@ -1,5 +1,6 @@
 """The study lead's items, links, files and agreement over time: on the server and in a browser."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,40 @@ def test_the_lead_makes_a_link_with_which_somebody_comes_in_and_revokes_it(
         await tab.value("new Promise(done => setTimeout(done, 1000))")
         with open_store(tmp_path / "study.sqlite") as store:
             assert store.annotators == ("Zoe", "ann", "ben")
+
+    browser.run(visit)
+
+
+@needs_browser
+def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
+    browser: Browser, site: Running
+) -> None:
+    async def visit(new_tab: NewTab) -> None:
+        tab = await opened(new_tab, site)
+        said = "[...document.querySelectorAll('#said .said')]"
+        answer = f"{said}.find(e => e.innerText.includes('s5, ann'))"
+        await tab.value(f"{answer}.querySelector('input').value = 'See page 2.'")
+        await tab.value(f"{answer}.querySelectorAll('button')[0].click()")
+        await tab.sees(f"{answer}.querySelector('.answer p')?.textContent", "Sent.")
+        assert [note.text for note in site.server.reading.notes] == ["See page 2."]
+        await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
+        await tab.sees(f"{answer}.querySelectorAll('.answer p').length", 2)
+        assert site.server.reading.labels("ann", "s5") == {}
+        await tab.value("document.getElementById('add-name').value = 'dot'")
+        await tab.value("document.querySelector('#add button').click()")
+        await tab.sees("document.getElementById('link').hidden", False)
+        assert "item" in await tab.value("document.getElementById('facts').textContent")
+        assert site.server.reading.present == ["Zoe", "ann", "ben", "dot"]
+        leaves = "document.querySelectorAll('#accesses tbody tr')[2].querySelectorAll('button')[2]"
+        await tab.value(f"{leaves}.click()")
+        assert "ben" in site.server.reading.present  # one click hands nothing over
+        await tab.value(f"{leaves}.click()")
+        for _ in range(50):
+            if "ben" not in site.server.reading.present:
+                break
+            await asyncio.sleep(0.1)
+        assert site.server.reading.present == ["Zoe", "ann", "dot"]
+        assert not tab.complaints()
 
     browser.run(visit)
 

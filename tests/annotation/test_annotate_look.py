@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from annotate_case import give_labels
@@ -14,8 +13,7 @@ from built_case import study_file
 import judgebench as jb
 from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
-from judgebench.annotation.lead import Collected
-from judgebench.annotation.looks import InterimAnalysis, due_look, labels_on
+from judgebench.annotation.looks import due_look
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.store import KEY, SERVED, Store, open_store
 from judgebench.annotation.tasks import Key, Target
@@ -68,12 +66,9 @@ def label(store: Store, screens: Sequence[int], *people: str, skip: bool = False
             give_labels(store, who, f"s{i}", {"": "skip"} if skip else {"harm": TRUTH[i % 3]})
 
 
-def looks(store: Store) -> list[dict[str, Any]]:
-    return Collected(store).looks
-
-
-def due_now(store: Store) -> InterimAnalysis:
-    return due_look(Collected(store))
+def looks(store: Store) -> list[list[float]]:
+    """The items and the share of each that was made."""
+    return list(store.meta.get("looks_made", []))
 
 
 def look(call: Call, study: Path) -> tuple[int, str, str]:
@@ -99,20 +94,16 @@ def test_each_declared_look_happens_once_at_its_level(
     label(store, [20], "ann")
     code, said, _ = look(call, study)
     assert code == 0
-    (kept,) = looks(store)
-    assert (kept["items"], kept["share"]) == (9, 9 / 24)
-    assert kept["level"] == pytest.approx(look_levels([9 / 24])[0])
-    assert said.splitlines() == kept["said"]
-    assert kept["said"][0].startswith("Interim analysis 1, at 9 of 24 items")
-    assert "m: CAN'T TELL for harm." in said
+    assert looks(store) == [[9, 9 / 24]]
+    assert f"{100 * look_levels([9 / 24])[0]:.4g} %" in said
+    assert said.startswith("Interim analysis 1, at 9 items")
     told = look(call, study)[2]
     assert "due: 9 of 24 items are complete; the next one is at 16" in told
     label(store, range(9, SCREENS))
     assert look(call, study)[0] == 0
-    assert looks(store)[1]["level"] == pytest.approx(look_levels([9 / 24, 1])[1])
     code, _, told = look(call, study)
     assert code == 2
-    assert "due: 24 of 24 items are complete; the last one was at 24" in told
+    assert "due: 24 of 24 items are complete; the last one was made" in told
     assert len(looks(store)) == 2
 
 
@@ -123,7 +114,7 @@ def test_verdicts_under_other_names_are_read_as_decide_reads_them(
     m = study.parents[1] / "m.csv"
     m.write_text("\n".join(["Nr,Harm", *(f"item-{i},{TRUTH[i % 3]}" for i in range(SCREENS))]))
     code, said, _ = look(call, study)
-    assert (code, "m: CAN'T TELL for harm." in said) == (0, True)
+    assert (code, "Interim analysis 1" in said) == (0, True)
     code, decided, _ = call("decide", study, m)
     assert (code, "verdict harm by m" in decided) == (0, True)
 
@@ -131,11 +122,10 @@ def test_verdicts_under_other_names_are_read_as_decide_reads_them(
 def test_only_complete_items_are_looked_at(store: Store) -> None:
     label(store, range(8))
     label(store, range(8, 20), "ann")
-    due = due_now(store)
-    assert (len(due.screens), due.of) == (8, 24)
-    rows = labels_on(store, due.screens)
-    assert sorted({row["item_id"] for row in rows}) == [f"item-{i}" for i in range(8)]
-    assert len(rows) == 16
+    due = due_look(store)
+    assert (due.n_items, due.shares) == (8, [8 / 24])
+    assert sorted({row["item_id"] for row in due.rows}) == [f"item-{i}" for i in range(8)]
+    assert len(due.rows) == 16
 
 
 def test_the_end_of_the_labels_allows_the_last_look(store: Store) -> None:
@@ -143,39 +133,28 @@ def test_the_end_of_the_labels_allows_the_last_look(store: Store) -> None:
     label(store, range(22))
     label(store, [22], "ann")
     with pytest.raises(SetupError, match="22 of 24 items are complete; the next one is at 24"):
-        due_now(store)
+        due_look(store)
     label(store, [22], "ben")
     label(store, [23], skip=True)  # nobody can label it: this is the end
-    assert due_now(store).shares == [23 / 24]
-    assert Collected(store).figures["looks"]["next"].startswith("An interim analysis is due")
+    assert due_look(store).shares == [23 / 24]
 
 
 def test_a_study_without_looks_has_no_interim_analysis(
     study: Path, store: Store, call: Call
 ) -> None:
     store.set(looks=[])
-    label(store, range(SCREENS - 1))
-    assert Collected(store).figures["looks"]["next"] == ""
-    label(store, [SCREENS - 1], "ann")
-    label(store, [SCREENS - 1], "ben", skip=True)
-    decide = f"judgebench decide {study} VERDICTS"
-    assert Collected(store).figures["looks"]["next"] == f"All labels are in. Next: {decide}"
     code, out, said = look(call, study)
     assert (code, out, looks(store)) == (2, "", [])
     assert "No interim analysis was planned" in said
 
 
-def test_the_lead_sees_decisions_and_plan_of_a_look_and_no_verdict(
-    study: Path, store: Store, call: Call
-) -> None:
-    label(store, range(12))
-    assert look(call, study)[0] == 0
-    seen = Collected(store).figures["looks"]
-    assert seen["made"][0]["said"][1].startswith("m: ")
-    assert "item-" not in json.dumps(Collected(store).figures)
-
-
-HOW = ("annotator", "study", "labelled_at", "position", "order_shown")  # of a label, not a verdict
+HOW = (
+    "annotator",
+    "study",
+    "labelled_at",
+    "queue_position",
+    "order_shown",
+)  # of a label, not a verdict
 
 
 @pytest.mark.parametrize("task", ["labels", "preference", "criteria"])
@@ -189,7 +168,7 @@ def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
                 fields = enumerate(store.screens[name].screen.fields, int(name[1:]))
                 given = {field.key: field.options[place % 2].value for place, field in fields}
                 give_labels(store, who, name, given)
-        rows = labels_on(store, due_now(store).screens)
+        rows = due_look(store).rows
     assert len({row["group"] for row in rows}) == 4
     said = {tuple(r[c] for c in r if c not in HOW): r for r in label_rows(study)}
     rows = [{**row, "judge": "m"} for row in said.values()]
@@ -198,15 +177,9 @@ def test_a_look_knows_what_metrics_are_of_and_what_belongs_together(
     (tmp_path / "m.csv").write_text("\n".join(lines), "utf-8")
     code, out, told = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
     assert (code, "duplicate" in told) == (0, False)
-    assert "Interim analysis 1, at 12 of 12 items" in out
+    assert "Interim analysis 1, at 12 items" in out
     if task != "criteria":  # those of an answer are one group where no answers are given
         assert "Only 4 questions were labelled by two annotators" in out
-
-
-def test_a_ranking_has_no_looks(tmp_path: Path, call: Call) -> None:
-    study = annotate(study_file(tmp_path / "in", "ranking"), tmp_path / "study").study
-    code, _, said = call("annotate", "look", study, "--verdicts", tmp_path / "m.csv")
-    assert (code, "look: does not apply to the task ranking" in said) == (2, True)
 
 
 def test_a_file_that_is_damaged_is_named(study: Path, store: Store, call: Call) -> None:

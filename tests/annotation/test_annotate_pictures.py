@@ -1,90 +1,86 @@
-"""Pictures that lie beside a table of items, on the served page and in a sheet."""
+"""Pictures that lie beside the table of items, and files that must not be read as pictures."""
 
-import struct
-import zlib
+import base64
+import json
 from pathlib import Path
 
+import pytest
 from annotate_case import served
-from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from built_case import study_file, table
-from page_case import TITLE, fits, signed_in
 
 from judgebench.annotation.init import annotate
+from judgebench.annotation.pictures import MAX_BYTES
 from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
 
-WIDTH = 120
-PICTURES = "[...document.querySelectorAll('#texts img')].map(e => [e.alt, e.naturalWidth].join())"
-# An SVG that runs a script, a file outside of the folder, another host, a script as a picture.
-OTHERS = "![b](hostile.svg) ![c](../outside.png) ![d](https://evil.example/e.png) ![e](fake.png)"
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+SVG = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"
 
 
-def png(width: int, height: int = 40) -> bytes:
-    """A grey picture."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        crc = zlib.crc32(kind + content)
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
-
-    rows = (b"\0" + b"\x80" * width) * height
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = [chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+def pictured(folder: Path, *addresses: str) -> Path:
+    """A study whose answers name these files."""
+    file = study_file(folder, items="pictured.csv")
+    rows = [[f"p{n}", f"Q{n}?", f"See ![scan]({name})."] for n, name in enumerate(addresses)]
+    table(folder / "pictured.csv", ["item_id", "question", "text"], rows)
+    return file
 
 
-def made(folder: Path) -> Path:
-    """A study of one item, whose text names a picture and what is none."""
-    file = study_file(folder / "in", annotators=["ann"], per_item=1, items="answers.csv")
-    (folder / "in" / "secret gpt.png").write_bytes(png(WIDTH))
-    (folder / "outside.png").write_bytes(png(1))
-    (folder / "in" / "hostile.svg").write_text("<svg onload='alert(1)'/>")
-    (folder / "in" / "fake.png").write_text("<script>alert(1)</script>")
-    text = f"See ![a scan](secret%20gpt.png).\n\n{OTHERS}"
-    columns = ["item_id", "question", "system", "text"]
-    table(folder / "in" / "answers.csv", columns, [["i1", "What is it?", "gpt", text]])
-    return annotate(file, folder / "study").study
+def test_a_picture_is_shown_and_its_file_is_not_named(tmp_path: Path) -> None:
+    file = pictured(tmp_path, "secretgpt/scan%201.png", "secretgpt/scan%201.png")
+    (tmp_path / "secretgpt").mkdir()
+    (tmp_path / "secretgpt" / "scan 1.png").write_bytes(PNG)
+    made = annotate(file, tmp_path / "study")
+    assert "1 picture shown" in made.facts
+    with served(made.study) as site:
+        ann = site.enters("ann")
+        whole = json.dumps(ann.gets("/api/assignment"))
+        assert "secretgpt" not in whole
+        name = whole.partition("(picture:")[2][:32]
+        reply = ann.asks("GET", f"/api/picture/{name}")
+        assert (reply.status, reply.value) == (200, PNG)
+        assert reply.headers["Content-Type"] == "image/png"
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+        assert site.enters("lead").asks("GET", f"/api/lead/picture/{name}").value == PNG
+        assert site.stranger.asks("GET", f"/api/picture/{name}").status == 401
+        for other in ("0" * 32, "..%2f..%2fkey.json", "scan%201.png"):
+            assert ann.asks("GET", f"/api/picture/{other}").status == 404
+    with open_store(made.study) as store:
+        assert base64.b64encode(PNG).decode() in sheet(store, "ann")
 
 
-async def shows_the_picture(tab: Tab) -> None:
-    await tab.sees(f"{PICTURES}.join()", f"a scan,{WIDTH}")
-    text = await tab.value("document.getElementById('texts').innerText")
-    for name in ("hostile.svg", "outside.png", "https://evil.example/e.png", "fake.png"):
-        assert f"({name})" in text or f"{name})]" in text
-    assert "secret" not in await tab.value("document.documentElement.outerHTML")
-    assert not [e for e in tab.complaints() if "401" not in str(e)]
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("scan.svg", SVG), ("scan.png", SVG), ("page.png", b"<html><script>1</script>"),
+        ("labels.png", b"item_id,label\n"), ("large.png", PNG + bytes(MAX_BYTES)),
+        ("empty.gif", b""),
+    ],
+)  # fmt: skip
+def test_what_is_no_picture_stays_text(tmp_path: Path, name: str, content: bytes) -> None:
+    file = pictured(tmp_path, name)
+    (tmp_path / name).write_bytes(content)
+    made = annotate(file, tmp_path / "study")
+    assert any("not shown" in fact and name in fact for fact in made.facts)
+    with open_store(made.study) as store:
+        assert store.pictures == []
+        assert any(f"![scan]({name})" in str(one.screen) for one in store.screens.values())
 
 
-@needs_browser
-def test_the_page_shows_pictures_also_without_the_server(browser: Browser, tmp_path: Path) -> None:
-    folder = made(tmp_path)
-
-    async def visit(new_tab: NewTab) -> None:
-        with served(folder) as site:
-            tab = await signed_in(new_tab, site, "ann")
-            await shows_the_picture(tab)
-            assert all(url.startswith(("blob:", site.address)) for url in tab.requests())
-        await tab.press("Escape")  # the instructions
-        await tab.press("r")  # as it was written, and rendered again
-        await tab.sees(f"{PICTURES}.length", 0)
-        await tab.press("r")
-        await tab.sees(f"{PICTURES}.join()", f"a scan,{WIDTH}")
-
-    browser.run(visit)
-
-
-@needs_axe
-def test_a_sheet_holds_its_pictures(browser: Browser, tmp_path: Path) -> None:
-    folder, page = made(tmp_path), tmp_path / "ann.html"
-    with open_store(folder) as store:
-        page.write_text(sheet(store, "ann"), "utf-8")
-
-    async def visit(new_tab: NewTab) -> None:
-        tab = await new_tab(page.as_uri())
-        await tab.sees(TITLE, "Item 1 of 1")
-        await shows_the_picture(tab)
-        await tab.screen(390)
-        await fits(tab)
-        assert await tab.axe() == []
-        assert all(url.startswith(("file:", "data:")) for url in tab.requests())
-
-    browser.run(visit)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "../secret.png", "%2e%2e/secret.png", "in/../../secret.png", "link.png", "nowhere.png",
+        "https://evil.example/a.png", "file:///etc/passwd", "%00.png", "//evil.example/a.png",
+    ],
+)  # fmt: skip
+def test_no_file_outside_the_folder_of_the_table_is_read(tmp_path: Path, address: str) -> None:
+    folder = tmp_path / "data"
+    file = pictured(folder, address)
+    (tmp_path / "secret.png").write_bytes(PNG)
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    made = annotate(file, tmp_path / "study")
+    with open_store(made.study) as store:
+        assert store.pictures == []
+        assert any(address in str(one.screen) for one in store.screens.values())
