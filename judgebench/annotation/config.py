@@ -127,11 +127,9 @@ def load_setup(path: Path) -> Setup:
     gather.raise_any()
     assert items is not None
     dataset, gold = known or (items, {})
-    texts = [
-        text for row in dataset.answers for text in (row.question, row.text, row.reference or "")
-    ]
-    folders = [(file.parent / name).parent for name in (*config.items, config.gold)]
-    pictures, not_shown = read_pictures(texts, [folder] if folder else folders)
+    tables = filter(None, (*config.items, config.gold))
+    folders = [(file.parent / name).parent for name in tables]
+    pictures, not_shown = read_pictures(dataset.answers, folders)
     return Setup(config, file, rubric, dataset, guidelines or "", gold, pictures, not_shown)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from judgebench.files import disk_errors
+from judgebench.records import Answer
 
 _IN_MARKDOWN = re.compile(r"!\[([^\]\n]*)\]\(([^()\s]+)\)")
 _KINDS = {  # by the first bytes: what a file is called does not count, and SVG can run scripts
@@ -34,11 +35,12 @@ class Picture(NamedTuple):
 
 
 def read_pictures(
-    texts: Iterable[str], folders: Sequence[Path]
+    answers: Iterable[Answer], folders: Sequence[Path]
 ) -> tuple[dict[str, Picture], list[str]]:
     """Return the pictures in these folders that texts name, by their address in the text; and the
     addresses of files that are no PNG, JPEG, GIF or WebP of at most 5 MB, which stay text. An
     address out of the folder is text too."""
+    texts = [text for row in answers for text in (row.question, row.text, row.reference or "")]
     pictures, others = dict[str, Picture](), []
     for address in dict.fromkeys(m[2] for text in texts for m in _IN_MARKDOWN.finditer(text)):
         path = _find(unquote(address), folders)

@@ -56,6 +56,14 @@ def test_labels_ask_every_metric_of_every_answer(tmp_path: Path) -> None:
     assert (one.question, one.systems) == ("Must I fast?", "hiddenllama")
 
 
+def test_the_chance_of_a_drawn_item_goes_with_its_labels(tmp_path: Path) -> None:
+    study_file(tmp_path)
+    rows = [[f"a{n}", f"Q{n}?", f"Text {n}.", f"0.{n}"] for n in (2, 5)]
+    table(tmp_path / "drawn.csv", ["item_id", "question", "text", "probability"], rows)
+    found = [one.targets["tone"].columns for one in built(tmp_path, items="drawn.csv")]
+    assert {(of["item_id"], of["probability"]) for of in found} == {("a2", "0.2"), ("a5", "0.5")}
+
+
 def test_the_order_of_screens_and_texts_is_not_that_of_the_data(tmp_path: Path) -> None:
     found = built(tmp_path)
     in_file = [row[0] for row in answers()]
