@@ -1,13 +1,35 @@
 // The annotator's page. Every act is an event: kept in this browser at once, shown at once, and sent
-// until the server says that it is saved. The offline sheet is the same page with the study in it
-// (`sheet`), whose events stay in the browser. Text of the study reaches the page through textContent
-// and value only.
-const { sheet } = JSON.parse($("data").textContent);
+// until the server acknowledges it. All items are loaded at the start, so that the page works without
+// a connection. The offline sheet is the same page with the items in it (`sheet`), whose events stay
+// in the browser. Text of the study reaches the page through textContent and value only.
+const { sheet, strings } = JSON.parse($("data").textContent);
 
-// What is not saved yet, oldest first: each event under its own name in the browser's storage, so
+// --- the language of the page: the first that the browser asks for and strings.yaml has --------------
+const LANGUAGE = navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => strings.undo[tag]) || "en";
+const plural = new Intl.PluralRules(LANGUAGE);
+const words = (key, values = {}) => {
+  const forms = strings[key][LANGUAGE].split("|");
+  const form = plural.select(values.n ?? 2) === "one" ? forms[0] : forms.at(-1);
+  return form.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+};
+const translatePage = () => {
+  document.documentElement.lang = LANGUAGE;
+  for (const box of document.querySelectorAll("[data-words]")) box.prepend(words(box.dataset.words));
+  for (const box of document.querySelectorAll("[data-label]"))
+    box.setAttribute("aria-label", words(box.dataset.label));
+  Object.assign(WORDS, { empty: words("no_text"), table: words("table"), image: words("image") });
+};
+const duration = (seconds) => {
+  const units = [[90, 1, "second", 0], [5400, 60, "minute", 0], [Infinity, 3600, "hour", 1]];
+  const [, size, unit, maximumFractionDigits] = units.find(([end]) => seconds < end);
+  const style = { style: "unit", unit, unitDisplay: "short", maximumFractionDigits };
+  return new Intl.NumberFormat(LANGUAGE, style).format(seconds / size);
+};
+
+// What is not sent yet, oldest first: each event under its own name in the browser's storage, so
 // that two tabs never write the same thing.
 const eventQueue = (prefix, changed) => {
-  const kept = new Map();
+  const events = new Map();
   let stamp = 0;
   let broken = false;
   const tryTo = (act) => {
@@ -19,8 +41,8 @@ const eventQueue = (prefix, changed) => {
   };
   const take = (name, text) => {
     stamp = Math.max(stamp, Number(name.slice(prefix.length).split(" ")[0]) || 0);
-    kept.set(name, JSON.parse(text));
-    return kept.get(name);
+    events.set(name, JSON.parse(text));
+    return events.get(name);
   };
   tryTo(() => {
     for (const name of Object.keys(localStorage))
@@ -28,102 +50,88 @@ const eventQueue = (prefix, changed) => {
   });
   addEventListener("storage", ({ key, newValue }) => {
     if (!key?.startsWith(prefix)) return;
-    if (newValue === null) kept.delete(key);
+    if (newValue === null) events.delete(key);
     changed(newValue === null ? null : take(key, newValue));
   });
   return {
     add(event) {
       stamp = Math.max(Date.now(), stamp + 1);
       const name = `${prefix}${stamp} ${event.client_id}`;
-      kept.set(name, event);
+      events.set(name, event);
       tryTo(() => localStorage.setItem(name, JSON.stringify(event)));
     },
     remove(name) {
-      kept.delete(name);
+      events.delete(name);
       tryTo(() => localStorage.removeItem(name));
     },
-    entries: () => [...kept].sort(([a], [b]) => (a < b ? -1 : 1)),
-    size: () => kept.size,
+    entries: () => [...events].sort(([a], [b]) => (a < b ? -1 : 1)),
+    size: () => events.size,
     broken: () => broken,
   };
 };
 
 // For how long each item was looked at: time counts while the page can be seen.
-const MOST_MS = 300000; // of one event: longer is a person who went away
+const MAX_MS = 300000; // of one event: longer is a person who went away
 const stopwatch = () => {
-  const looked = new Map();
-  let [since, item, seen] = [performance.now(), "", false];
+  const times = new Map();
+  let [since, item, isVisible] = [performance.now(), "", false];
   const turn = (next = item) => {
     const now = performance.now();
-    if (seen && item) looked.set(item, (looked.get(item) || 0) + now - since);
-    [since, item, seen] = [now, next, document.visibilityState === "visible"];
+    if (isVisible && item) times.set(item, (times.get(item) || 0) + now - since);
+    [since, item, isVisible] = [now, next, document.visibilityState === "visible"];
   };
   const spent = (id) => {
     turn();
-    const found = Math.round(Math.min(looked.get(id) || 0, MOST_MS));
-    looked.delete(id);
-    return found;
+    const time = Math.round(Math.min(times.get(id) || 0, MAX_MS));
+    times.delete(id);
+    return time;
   };
   return { turn, spent };
 };
 
-(() => {
-  const [WHOLE, SKIP, PART, CANNOT_TELL] = ["", "skip", "part", ""];
-  const SPANS = "spans "; // before the key of a field: the words that are the reason for its label
-  const WHO = "judgebench annotator";
-  const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-  const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
-  const watch = stopwatch();
-  const narrow = matchMedia("(max-width: 55.99rem)"); // texts and questions stand below each other
-  const screens = new Map(); // by id, what is known of an item: screen, hash, labels, remark
-  const touched = new Map(); // by id, how often its labels changed here: an older answer is dropped
-  let undoable = []; // of this tab, which keeps it over a reload
-  let work = null;
-  let queue = null;
-  let at = ""; // the item that is shown; empty: none
-  let active = ""; // the field that a digit answers
-  let again = false; // skipped items are gone through
-  let [lost, why, ended, sending, wait, timer] = [false, "", false, false, 0, 0];
-  let savedAt = "";
-  let prompted = 0;
-  let changes = 0;
-  let loading = false; // what is pressed meanwhile would label the item before
-
-  // What this browser remembers of how somebody likes to work.
-  const setting = (name, value) => {
-    const key = `judgebench annotate ${name}`;
+// What this browser remembers, as long as it remembers anything.
+const remembered = (storage, key, value) => {
+  try {
+    value = JSON.parse(storage.getItem(key)) ?? value;
+  } catch {
+    // A browser that keeps nothing: it is as it is at first.
+  }
+  const set = (next) => {
+    value = next;
     try {
-      value = JSON.parse(localStorage.getItem(key)) ?? value;
-    } catch {
-      // A browser that keeps nothing: it is as it is at first.
-    }
-    const set = (to) => {
-      value = to;
-      try {
-        localStorage.setItem(key, JSON.stringify(to));
-      } catch {
-        // It holds until the page is closed.
-      }
-    };
-    return { on: () => value, set };
-  };
-  const raw = setting("raw", false); // texts as they were written, with no Markdown rendered
-
-  const auto = setting("auto", null); // until somebody chooses, it is as the study says
-  const isAuto = () => auto.on() ?? work.auto_advance;
-  const steps = () => `judgebench annotate ${work.study}\n${work.annotator}\nundo`;
-  const setUndoable = (to) => {
-    undoable = to.slice(-100);
-    try {
-      sessionStorage.setItem(steps(), JSON.stringify(undoable));
+      storage.setItem(key, JSON.stringify(next));
     } catch {
       // It holds until the page is closed.
     }
   };
+  return { get: () => value, set };
+};
 
-  const touch = (id) => touched.set(id, ++changes);
-  const item = (id = at) => work.items.find((one) => one.id === id);
-  const place = (id = at) => work.items.findIndex((one) => one.id === id);
+(() => {
+  const [WHOLE, SKIP, MARK, MARKED, CANNOT_TELL] = ["", "skip", "come back", "yes", ""];
+  const ANNOTATOR = "judgebench annotator";
+  const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+  const watch = stopwatch();
+  const narrow = matchMedia("(max-width: 55.99rem)"); // texts and questions stand below each other
+  const entries = new Map(); // by id, an item with its labels: screen, hash, labels, remark, notes, sent_back
+  const changes = new Map(); // by id, how often its labels changed here: an older answer is dropped
+  const raw = remembered(localStorage, "judgebench annotate raw", false); // no Markdown rendered
+  const auto = remembered(localStorage, "judgebench annotate auto", null); // null: as the study says
+  const isAuto = () => auto.get() ?? work.auto_advance;
+  let steps = null; // what can be undone: of this tab, which keeps it over a reload
+  let work = null;
+  let queue = null;
+  let at = ""; // the item that is shown; empty: none
+  let active = ""; // the field that a digit answers
+  let isReturning = false; // marked items are gone through
+  let [isLost, isRefusing, isEnded, isSending, wait, timer] = [false, false, false, false, 0, 0];
+  let savedAt = "";
+  let prompted = 0;
+  let nChanges = 0;
+
+  const touch = (id) => changes.set(id, ++nChanges);
+  const item = (id = at) => work.items.find((candidate) => candidate.id === id);
+  const place = (id = at) => work.items.findIndex((candidate) => candidate.id === id);
   const say = (text) => {
     $("said").textContent = text;
     clearTimeout(prompted);
@@ -131,101 +139,111 @@ const stopwatch = () => {
   };
 
   // --- an item and its labels --------------------------------------------------------------------
-  const asked = (own) =>
-    own.screen.fields.filter((f) => !f.when || own.labels[f.when[0]] === f.when[1]);
-  const open = (own) =>
-    own.closed ? [] : asked(own).filter((f) => f.part === own.screen.revealed);
-  const missing = (own) => open(own).filter((f) => f.required && own.labels[f.key] == null);
-  const partsLeft = (own) => own.screen.parts - 1 - own.screen.revealed;
-  const stateOf = (own) => {
-    if (!partsLeft(own) && !missing(own).length) return "done";
-    if (own.labels[WHOLE] === SKIP) return "skipped";
-    return Object.values(own.labels).some((label) => label != null) ? "begun" : "new";
+  const missing = ({ screen, labels }) => screen.fields.filter(({ key }) => labels[key] == null);
+  const stateOf = (entry) => {
+    if (!missing(entry).length) return "done";
+    if (entry.labels[WHOLE] === SKIP) return "skipped";
+    return entry.screen.fields.some(({ key }) => entry.labels[key] != null) ? "begun" : "new";
   };
-  const apply = (own, event) => {
-    if (event.hash !== own.hash) return;
-    own.labels[event.field] = event.label;
-    own.remark = event.remark;
-    const known = item(own.screen.id);
-    if (known) known.state = stateOf(own);
+  const updateState = (entry) => {
+    const listed = item(entry.screen.id);
+    if (listed) listed.state = stateOf(entry);
+  };
+  // Somebody is unsure of its labels, or skipped it.
+  const isMarked = ({ id, state }) =>
+    state === "skipped" || (state === "done" && entries.get(id)?.labels[MARK] === MARKED);
+  const isReturned = (entry) => entry?.sent_back && missing(entry).length > 0;
+  const apply = (entry, event) => {
+    if (event.hash !== entry.hash) return;
+    entry.labels[event.field] = event.label;
+    entry.remark = event.remark;
+    updateState(entry);
+  };
+  const take = (id, entry) => {
+    entries.set(id, { remark: "", notes: [], ...entry });
+    updateState(entry);
+  };
+  const applyQueue = (ids) => {
+    for (const [, event] of queue.entries())
+      if (ids.has(event.screen) && entries.has(event.screen)) apply(entries.get(event.screen), event);
   };
   const load = async (id) => {
-    const before = touched.get(id);
-    const found = structuredClone(sheet ? sheet.screens[id] : await ask(`api/screen/${id}`));
+    const before = changes.get(id);
+    const entry = await ask(`api/screen/${id}`);
     reached();
-    if (touched.get(id) !== before && screens.has(id)) return;
-    const own = { labels: {}, remark: "", ...found };
-    screens.set(id, own);
-    for (const [, event] of queue.entries()) if (event.screen === id) apply(own, event);
-    if (item(id)) item(id).state = stateOf(own);
+    if (changes.get(id) !== before && entries.has(id)) return;
+    take(id, entry);
+    applyQueue(new Set([id]));
+  };
+  const pictureNames = (node) => {
+    if (typeof node === "string") return [];
+    return node[0] === "img" ? [node[2][0]] : node[2].flatMap(pictureNames);
+  };
+  const loadPictures = async () => {
+    const texts = [...entries.values()].flatMap(({ screen }) => screen.sections);
+    for (const { tree } of [work.guidelines, ...texts])
+      for (const name of (tree || []).flatMap(pictureNames)) await fetchPicture(name);
   };
 
   // --- events ------------------------------------------------------------------------------------
-  const act = (id, field, label, more = {}) => {
-    const own = screens.get(id);
-    const remark = more.remark ?? own.remark;
-    const before = { id, field, label: own.labels[field] ?? null, remark: own.remark };
-    if (!more.undo) setUndoable([...undoable, { ...before, hash: own.hash }]);
+  const act = (id, field, label, { remark = entries.get(id).remark, isUndo = false } = {}) => {
+    const entry = entries.get(id);
+    const before = { id, field, label: entry.labels[field] ?? null, remark: entry.remark };
+    if (!isUndo) steps.set([...steps.get(), { ...before, hash: entry.hash }].slice(-100));
     $("said").textContent = ""; // it was about what was before
     const event = {
-      client_id: crypto.randomUUID(), screen: id, hash: own.hash, field, label, remark,
+      client_id: crypto.randomUUID(), screen: id, hash: entry.hash, field, label, remark,
       visible_ms: watch.spent(id), at: new Date().toISOString(),
     };
-    apply(own, event);
+    apply(entry, event);
     touch(id);
     queue.add(event);
-    savedAt = sheet ? event.at : savedAt;
+    if (sheet) savedAt = event.at;
     send();
     paint();
   };
   const keepTyped = () => {
-    const own = screens.get(at);
-    if (!own) return;
-    for (const box of document.querySelectorAll("#fields textarea:enabled")) {
-      const value = box.value.trim() ? box.value : null;
-      const { key } = box.dataset;
-      if (key === undefined) {
-        if (box.value !== own.remark)
-          act(at, WHOLE, own.labels[WHOLE] ?? null, { remark: box.value });
-      } else if (value !== (own.labels[key] || null)) act(at, key, value);
-    }
+    const entry = entries.get(at);
+    const box = $("remark");
+    if (!entry || !box || box.value === entry.remark) return;
+    act(at, WHOLE, entry.labels[WHOLE] ?? null, { remark: box.value });
   };
   const undo = async () => {
     keepTyped();
-    const last = undoable.at(-1);
-    if (!last || !item(last.id)) return say("Nothing to undo.");
+    const last = steps.get().at(-1);
+    if (!last || !item(last.id)) return say(words("nothing_to_undo"));
     if (last.id !== at) await show(last.id);
     if (at !== last.id) return;
-    setUndoable(undoable.slice(0, -1));
-    if (last.hash !== screens.get(at).hash) return say("The item has changed: nothing to undo.");
-    act(last.id, last.field, last.label, { undo: true, remark: last.remark });
-    if (last.field) activate(last.field.replace(SPANS, ""));
-    say("Undone.");
+    steps.set(steps.get().slice(0, -1));
+    if (last.hash !== entries.get(at).hash) return say(words("nothing_to_undo"));
+    act(last.id, last.field, last.label, { isUndo: true, remark: last.remark });
+    if (![WHOLE, MARK].includes(last.field)) activate(last.field);
+    say(words("undone"));
   };
 
-  // One tab at a time sends or signs in: what one person said is never sent with the session of
+  // One tab at a time sends or signs in: what one person labelled is never sent with the session of
   // another, who uses the same browser.
-  const alone = (act) => (navigator.locks ? navigator.locks.request("judgebench", act) : act());
+  const alone = (job) => (navigator.locks ? navigator.locks.request("judgebench", job) : job());
   const isMine = (name = "") => {
     try {
-      if (name) localStorage.setItem(WHO, name);
-      return [null, work?.annotator].includes(localStorage.getItem(WHO));
+      if (name) localStorage.setItem(ANNOTATOR, name);
+      return [null, work?.annotator].includes(localStorage.getItem(ANNOTATOR));
     } catch {
       return true; // a browser that keeps nothing, for nobody
     }
   };
-  const sendBatch = async (most) => {
-    const batch = queue.entries().slice(0, most);
+  const sendBatch = async (size) => {
+    const batch = queue.entries().slice(0, size);
     let reply;
     try {
       reply = await ask("api/events", { events: batch.map(([, event]) => event) });
     } catch (error) {
       if (error.status !== 400 && error.status !== 413) throw error;
-      if (batch.length > 1) return 1; // which one is it? one after the other
-      reply = { saved: [], refused: [{ client_id: batch[0][1].client_id, why: error.message }] };
+      if (batch.length > 1) return 1; // which event is it? one after the other
+      reply = { saved: [], refused: [{ client_id: batch[0][1].client_id }] };
     }
-    const refused = new Map(reply.refused.map((one) => [one.client_id, one.why]));
-    const settled = new Set([...reply.saved, ...refused.keys()]);
+    const refused = new Set(reply.refused.map(({ client_id }) => client_id));
+    const settled = new Set([...reply.saved, ...refused]);
     if (!batch.some(([, event]) => settled.has(event.client_id))) throw new Error("no answer");
     for (const [name, event] of batch) {
       if (!settled.has(event.client_id)) continue;
@@ -233,53 +251,50 @@ const stopwatch = () => {
       touch(event.screen);
       if (reply.saved.includes(event.client_id)) savedAt = reply.at;
     }
-    const sent = batch.map(([, event]) => event);
-    if (refused.size) await refuse(sent.filter((e) => refused.has(e.client_id)), refused);
-    if (sent.some((e) => e.field === PART && e.screen === at)) await showPart(at);
-    return most;
+    if (refused.size) await refuse(batch.map(([, event]) => event).filter((event) => refused.has(event.client_id)));
+    return size;
   };
-  const refuse = async (events, reasons) => {
-    const told = [...new Set(reasons.values())].join("; ");
-    $("refused").firstElementChild.textContent =
-      `${count(events.length, "label")} not saved: ${told}. You see what is saved.`;
+  const refuse = async (events) => {
+    $("refused").firstElementChild.textContent = words("refused", { n: events.length });
     $("refused").hidden = false;
     for (const id of new Set(events.map((event) => event.screen))) {
-      setUndoable(undoable.filter((one) => one.id !== id));
-      if (id === at) await load(id).then(build, failed);
-      else screens.delete(id);
+      steps.set(steps.get().filter((step) => step.id !== id));
+      await load(id).then(() => id === at && build(), failed);
     }
   };
   const send = async () => {
-    if (sheet || sending || ended || !queue.size()) return;
-    sending = true;
+    if (sheet || isSending || isEnded || !queue.size()) return;
+    isSending = true;
     clearTimeout(timer);
     try {
       await alone(async () => {
-        for (let most = 50; queue.size() && !ended && isMine(); ) {
-          most = await sendBatch(most);
+        for (let size = 50; queue.size() && !isEnded && isMine(); ) {
+          size = await sendBatch(size);
           reached();
           tell();
         }
       });
-      sending = false;
+      isSending = false;
       if (isMine()) send();
       else location.reload();
     } catch (error) {
-      sending = false;
+      isSending = false;
       failed(error);
     }
   };
   const reached = () => {
-    if (lost) say("Connected again.");
-    [lost, why, wait] = [false, "", 0];
+    if (isLost) {
+      say(words("connected_again"));
+      loadPictures().catch(() => {}); // those that are missing still
+    }
+    [isLost, wait] = [false, 0];
     clearTimeout(timer);
   };
   const failed = (error) => {
     if (error.status === 401) return signedOut();
     if (error.status === 404) return updateWork(); // not this person's any more
-    const reason = error.status ? error.message : "";
-    if (!lost) say("Not connected. You can go on: answers are kept on this device.");
-    [lost, why] = [true, reason];
+    if (!isLost) say(words("go_on_offline"));
+    [isLost, isRefusing] = [true, Boolean(error.status)];
     wait = Math.min(30000, Math.max(500, wait * 2));
     clearTimeout(timer);
     timer = setTimeout(retry, wait * (0.75 + Math.random() / 2));
@@ -287,10 +302,9 @@ const stopwatch = () => {
   };
   const retry = () => (queue.size() ? send() : refresh());
   const signedOut = () => {
-    ended = true;
-    const n = queue?.size();
-    const kept = n ? ` ${count(n, "answer")} kept here: they are sent once you are back.` : "";
-    close("You are signed out", `Ask the study lead for a new link and open it here.${kept}`);
+    isEnded = true;
+    const unsent = queue?.size() ? ` ${words("unsent", { n: queue.size() })}.` : "";
+    close(words("signed_out_title"), words("signed_out") + unsent);
   };
 
   // --- what is shown -----------------------------------------------------------------------------
@@ -298,327 +312,171 @@ const stopwatch = () => {
     watch.turn("");
     at = "";
     for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
-    $("work").hidden = $("round").hidden = true;
-    $("steps").hidden = !work || ended;
-    $("tools").hidden = $("far").hidden = !work || ended;
+    $("work").hidden = $("round").hidden = $("returned").hidden = true;
+    $("steps").hidden = $("tools").hidden = $("far").hidden = !work || isEnded;
     $("title").textContent = title;
     $("message").replaceChildren(el("p", "", text), ...buttons);
     $("message").hidden = false;
-    for (const name of ["undo", "skip", "next"]) $(name).hidden = name !== "undo";
+    for (const name of ["come-back", "next"]) $(name).hidden = true;
     tell();
     $("title").focus();
   };
-  const button = (text, act, className) => {
-    const made = el("button", className, text);
-    made.type = "button";
-    made.addEventListener("click", act);
-    return made;
+  const button = (text, onClick, className) => {
+    const box = el("button", className, text);
+    box.type = "button";
+    box.addEventListener("click", onClick);
+    return box;
   };
-  const labelOf = (field) => screens.get(at).labels[field.key];
-  const option = (field, { value, text, about }, [n, of]) => {
-    const words = !field.options.length;
+  const labelOf = (field) => entries.get(at).labels[field.key];
+  const option = (field, { value, text, about }, [n, total]) => {
     const box = born("label", value === CANNOT_TELL ? "option unsure" : "option");
+    box.dataset.first = words("first"); // beside the label that counts where only one does
     const input = el("input");
-    input.type = words || field.together ? "checkbox" : "radio";
+    input.type = field.together ? "checkbox" : "radio";
     input.value = value;
     // Each radio button is a stop of its own for Tab, so that the arrows are free to go on.
     if (input.type === "radio") {
       input.setAttribute("aria-posinset", n);
-      input.setAttribute("aria-setsize", of);
+      input.setAttribute("aria-setsize", total);
     }
     input.addEventListener("change", () => {
-      const before = missing(screens.get(at)).length;
-      act(at, field.key, input.checked || field.together ? pressed(field, labelOf(field), value) : null);
-      if (!input.checked || !before || field.together) return;
-      const [next] = missing(screens.get(at));
+      const nBefore = missing(entries.get(at)).length;
+      act(at, field.key, pressed(field, labelOf(field), value));
+      if (!nBefore || field.together) return;
+      const [next] = missing(entries.get(at));
       if (!next) endItem();
       else if (narrow.matches) activate(next.key, false, "start");
     });
-    const digit = el("kbd", "", value === CANNOT_TELL ? "0" : n < 10 ? String(n) : "");
-    digit.setAttribute("aria-hidden", "true");
-    digit.hidden = !digit.textContent;
-    const said = el("span", "", text);
-    if (about) said.append(" ", born("span", "about", about));
-    box.append(input, digit, said);
+    const digitKey = el("kbd", "", value === CANNOT_TELL ? "0" : n < 10 ? String(n) : "");
+    digitKey.setAttribute("aria-hidden", "true");
+    digitKey.hidden = !digitKey.textContent;
+    const label = el("span", "", text);
+    if (about) label.append(" ", born("span", "about", about));
+    box.append(input, digitKey, label);
     return box;
   };
-  const typing = (key, label) => {
-    const box = el("textarea");
-    if (key !== undefined) box.dataset.key = key;
-    box.setAttribute("aria-label", label);
-    box.dir = "auto";
-    box.maxLength = 10000;
-    let pause = 0;
-    box.addEventListener("input", () => {
-      clearTimeout(pause);
-      pause = setTimeout(keepTyped, 700);
-    });
-    box.addEventListener("change", keepTyped);
-    return box;
-  };
-  const fieldBox = (own, field) => {
+  const fieldBox = (field) => {
     const box = el("fieldset");
     box.dataset.key = field.key;
     box.tabIndex = -1;
-    box.disabled = field.part < own.screen.revealed;
-    box.classList.toggle("locked", box.disabled);
-    if (field.options.length && !field.together) box.setAttribute("role", "radiogroup");
+    if (!field.together) box.setAttribute("role", "radiogroup");
     const legend = el("legend");
     legend.append(born("b", "", field.title));
     if (field.question !== field.title) legend.append(born("span", "ask", field.question));
-    if (!field.required) legend.append(el("span", "note", "May be left open"));
-    if (field.together) legend.append(el("span", "note", ORDER));
-    const of = field.options.length + 1;
-    const unsure = { value: CANNOT_TELL, text: "Cannot tell" };
-    box.append(legend);
-    if (!field.options.length) {
-      box.append(typing(field.key, field.title));
-      box.lastElementChild.required = field.required;
-    }
-    const brief = field.options.every((one) => !one.about && one.text.length <= 20);
-    const choices = el("div", brief && field.options.length ? "options short" : "options");
-    field.options.forEach((one, n) => choices.append(option(field, one, [n + 1, of])));
-    choices.append(option(field, unsure, [of, of]));
-    box.append(choices);
-    if (work.spans && field.options.length) box.append(reasons(field));
+    if (field.together) legend.append(el("span", "note", words("first_counts")));
+    const isShort = field.options.every(({ about, text }) => !about && text.length <= 20);
+    const choices = el("div", isShort ? "options short" : "options");
+    const unsure = option(field, { value: CANNOT_TELL, text: words("cannot_tell") }, Array(2).fill(field.options.length + 1));
+    unsure.removeAttribute("lang"); // the page's own words
+    choices.append(...field.options.map((each, i) => option(field, each, [i + 1, field.options.length + 1])), unsure);
+    box.append(legend, choices);
     box.addEventListener("focusin", () => activate(field.key, false));
     return box;
   };
+  const remarkBox = ({ notes }) => {
+    const box = el("label", "remark", words("remark"));
+    const input = born("textarea", "", "");
+    input.id = "remark";
+    input.maxLength = 10000;
+    let pause = 0;
+    input.addEventListener("input", () => {
+      clearTimeout(pause);
+      pause = setTimeout(keepTyped, 700);
+    });
+    input.addEventListener("change", keepTyped);
+    box.append(input);
+    return [box, ...notes.filter((note) => !note.sent_back).map(noteBox)];
+  };
+  const noteBox = ({ text }) => {
+    const box = el("p", "answer", `${words("lead_answers")}: `);
+    box.append(born("span", "", text));
+    return box;
+  };
   const showTexts = () => {
-    $("guidelines").querySelector(".reading").replaceChildren(textBox(work.guidelines, raw.on()));
-    const { sections } = screens.get(at).screen;
-    $("work").classList.toggle("pair", sections.filter((one) => one.compared).length === 2);
+    $("guidelines").querySelector(".reading").replaceChildren(textBox(work.guidelines, raw.get()));
+    const { sections } = entries.get(at).screen;
+    $("work").classList.toggle("pair", sections.filter(({ compared }) => compared).length === 2);
     const boxes = sections.map((section) => {
       const box = el("div", section.compared ? "box compared" : "box");
-      box.dataset.n = section.n;
-      box.append(born("h2", "", section.heading), textBox(section, raw.on()));
+      box.append(born("h2", "", section.heading), textBox(section, raw.get()));
       return box;
     });
     if ([...sections, work.guidelines].some(({ tree }) => tree)) {
-      const bar = el("div", "raw");
-      const press = button("Raw text ", showRaw);
+      const press = button(`${words("raw")} `, showRaw);
       press.append(el("kbd", "", "R"));
-      press.setAttribute("aria-pressed", raw.on());
+      press.setAttribute("aria-pressed", raw.get());
+      const bar = el("div", "raw");
       bar.append(press);
       boxes.unshift(bar);
     }
     $("texts").replaceChildren(...boxes);
-    showSpans(screens.get(at));
   };
   const showRaw = () => {
-    raw.set(!raw.on());
-    const held = document.activeElement?.closest(".raw");
+    raw.set(!raw.get());
+    const hadFocus = document.activeElement?.closest(".raw");
     showTexts();
-    if (held) $("texts").querySelector(".raw button").focus();
+    if (hadFocus) $("texts").querySelector(".raw button").focus();
   };
   const build = () => {
-    const own = screens.get(at);
-    const { screen } = own;
+    const entry = entries.get(at);
     showTexts();
-    const boxes = screen.fields.map((field) => fieldBox(own, field));
-    if (partsLeft(own)) {
-      const box = el("div", "reveal");
-      const go = button(`Show the ${later()}`, reveal, "strong");
-      go.id = "reveal";
-      const told = `Once you have seen the ${later()}, your labels above can no longer be changed.`;
-      const warning = el("p", "", told);
-      warning.id = "warning";
-      go.setAttribute("aria-describedby", warning.id);
-      go.append(" ", el("kbd", "", "Enter"));
-      box.append(warning, go);
-      boxes.push(box);
-    }
-    const remark = el("label", "remark", "Remark on this item");
-    remark.append(typing(undefined, "Remark on this item"));
-    $("fields").replaceChildren(...boxes, remark);
-    const first = missing(own)[0] || open(own)[0];
-    active = first ? first.key : "";
+    $("fields").replaceChildren(...entry.screen.fields.map(fieldBox), ...remarkBox(entry));
+    active = (missing(entry)[0] || entry.screen.fields[0])?.key ?? "";
     paint();
   };
-  const screenField = (own, key) => own.screen.fields.find((field) => field.key === key);
   const paint = () => {
-    const own = screens.get(at);
-    if (own) {
-      const shown = new Set(asked(own).map((field) => field.key));
-      for (const box of $("fields").querySelectorAll("fieldset")) {
-        const { key } = box.dataset;
-        const given = givenIn(screenField(own, key), own.labels[key]);
-        box.hidden = !shown.has(key);
-        box.classList.toggle("at", key === active);
-        for (const input of box.querySelectorAll("input")) mark(input.closest(".option"), input, given);
+    const entry = entries.get(at);
+    if (entry) {
+      for (const field of entry.screen.fields) {
+        const box = $("fields").querySelector(`[data-key="${CSS.escape(field.key)}"]`);
+        const labels = givenIn(field, entry.labels[field.key]);
+        box.classList.toggle("at", field.key === active);
+        for (const input of box.querySelectorAll("input")) mark(input.closest(".option"), input, labels);
       }
-      for (const box of $("fields").querySelectorAll("textarea")) {
-        const { key } = box.dataset;
-        if (box !== document.activeElement)
-          box.value = (key === undefined ? own.remark : own.labels[key]) || "";
-      }
-      showSpans(own);
+      if ($("remark") !== document.activeElement) $("remark").value = entry.remark;
+      $("returned").hidden = !isReturned(entry);
+      const reasons = entry.notes.filter((note) => note.sent_back).slice(-1);
+      $("returned").replaceChildren(words("sent_back"), ...reasons.flatMap(({ text }) => [" ", born("span", "", text)]));
+      $("come-back").setAttribute("aria-pressed", isMarked(item() || {}));
     }
     tell();
   };
+  const status = () => {
+    const time = savedAt && ` ${new Date(savedAt).toLocaleTimeString(LANGUAGE)}`;
+    if (sheet) return words("kept_here") + time;
+    const unsent = queue.size() ? [words("unsent", { n: queue.size() })] : [];
+    if (isLost) return [words(isRefusing ? "not_saved" : "not_connected"), ...unsent].join(" · ");
+    return unsent[0] || words("saved") + time;
+  };
   const tell = () => {
     if (!work) return;
-    const n = queue.size();
-    const time = savedAt && new Date(savedAt).toLocaleTimeString("en-GB");
-    const kept = n ? `: ${count(n, "answer")} kept on this device` : "";
-    const waits = `${why ? `Not saved (${why})` : "Not connected"}${kept}`;
-    const state = lost ? waits : n ? "Saving…" : time ? `Saved ${time}` : "Saved";
-    const text = !sheet ? state : time ? `Kept in this browser ${time}` : "Kept in this browser";
+    const text = status();
     if ($("saved").textContent !== text) $("saved").textContent = text;
-    $("saved").classList.toggle("lost", lost);
+    $("saved").classList.toggle("lost", isLost);
     $("no-store").hidden = !queue.broken();
-    $("no-store").textContent = sheet
-      ? "This browser keeps nothing of this page. Save as file before you close it."
-      : "This browser keeps nothing of this page: stay until everything is saved.";
     const total = work.items.length;
-    const done = work.items.filter((one) => one.state === "done").length;
+    const done = work.items.filter(({ state }) => state === "done").length;
     $("part-done").max = total || 1;
     $("part-done").value = done;
-    $("progress").textContent = `${done} of ${total} labelled`;
-    const each = work.seconds_per_item;
-    const left = each && done < total ? `, about ${duration(each * (total - done))} left` : "";
-    $("pace").textContent = each ? `${duration(each)} per item${left}` : "";
-    $("undo").disabled = !undoable.length;
+    $("progress").textContent = words("labelled_of", { n: done, total });
+    const seconds = work.seconds_per_item;
+    const pace = seconds ? [words("pace", { time: duration(seconds) })] : [];
+    if (seconds && done < total) pace.push(words("left", { time: duration(seconds * (total - done)) }));
+    $("pace").textContent = pace.join(", ");
+    $("undo").disabled = !steps.get().length;
     $("back").disabled = at ? place() === 0 : !total;
   };
-  const duration = (seconds) => {
-    if (seconds < 90) return `${Math.round(seconds)} s`;
-    const minutes = Math.round(seconds / 60);
-    return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
-  };
 
-  // --- words that are the reason for a label -----------------------------------------------------
-  // Spans are [section, start, end], counted in characters as the server does: one that takes two
-  // places in a text here is one.
-  const textOf = (n) => screens.get(at).screen.sections.find((one) => one.n === n).text;
-  const spansOf = (own, key) => JSON.parse(own.labels[SPANS + key] || "[]");
-  const setSpans = (key, spans) => act(at, SPANS + key, spans.length ? JSON.stringify(spans) : null);
-  const quote = ([n, from, to]) => [...textOf(n)].slice(from, to).join("");
-  const addSpan = (n, from, to) => {
-    const [text, spans] = [textOf(n), spansOf(screens.get(at), active)];
-    const words = text.slice(from, to);
-    const start = from + words.length - words.trimStart().length;
-    const one = [n, ...[start, start + words.trim().length].map((i) => [...text.slice(0, i)].length)];
-    if (one[1] === one[2]) return false;
-    if (!spans.some((other) => other.join() === one.join())) setSpans(active, [...spans, one].sort((a, b) => a[0] - b[0] || a[1] - b[1]));
-    return true;
-  };
-  // The words that are selected in one text of the page, as [section, start, end]. Where Markdown is
-  // rendered and they occur more than once, nobody knows which are meant: then the end is -1.
-  const selected = () => {
-    const chosen = getSelection();
-    if (chosen.isCollapsed || !chosen.rangeCount) return null;
-    const range = chosen.getRangeAt(0).cloneRange();
-    const parent = (node) => (node.closest ? node : node.parentElement);
-    const box = parent(range.startContainer).closest("#texts .text");
-    if (!box) return null;
-    const words = chosen.toString().trim();
-    if (!box.contains(range.endContainer)) range.setEnd(box, box.childNodes.length);
-    if (range.toString().trim() !== words && !box.contains(chosen.getRangeAt(0).endContainer)) return null;
-    const n = Number(box.closest(".box").dataset.n);
-    const before = document.createRange();
-    before.selectNodeContents(box);
-    before.setEnd(range.startContainer, range.startOffset);
-    const start = before.toString().length;
-    if (box.tagName === "P") return [n, start, start + range.toString().length];
-    const first = textOf(n).indexOf(words);
-    const once = first >= 0 && textOf(n).indexOf(words, first + 1) < 0;
-    return [n, Math.max(first, 0), once ? first + words.length : -1];
-  };
-  const highlight = (found = selected()) => {
-    const field = work.spans && open(screens.get(at)).find((one) => one.key === active);
-    if (!field?.options.length) return;
-    if (!found || found[2] < 0) return openSpans(field, found || undefined);
-    if (addSpan(...found)) say(`Highlighted for ${short(field.title)}.`);
-    getSelection().removeAllRanges();
-  };
-  // The texts as they were written, in boxes where the keyboard selects; nothing in them can change.
-  const openSpans = (field, [n, from] = [-1, 0]) => {
-    const boxes = screens.get(at).screen.sections.filter(({ text }) => text.trim()).map((section) => {
-      const box = el("textarea");
-      box.value = section.text;
-      box.dir = "auto";
-      box.inputMode = "none";
-      box.dataset.n = section.n;
-      box.addEventListener("beforeinput", (event) => event.preventDefault());
-      box.addEventListener("focus", () => (box.closest("div").dataset.n = section.n));
-      const label = el("label");
-      label.append(born("b", "", section.heading), box);
-      return label;
-    });
-    $("spans-of").textContent = `The reason for your label: ${field.title}`;
-    $("spans-said").textContent = "";
-    $("spans-texts").replaceChildren(...boxes);
-    $("spans").showModal();
-    const wanted = $("spans").querySelector(`textarea[data-n="${n}"]`) || boxes.at(-1)?.lastChild;
-    wanted?.setSelectionRange(from, from); // before the focus, which scrolls to it
-    wanted?.focus();
-  };
-  const addSelected = () => {
-    const box = $("spans").querySelector(`textarea[data-n="${$("spans-texts").dataset.n}"]`);
-    const text = box && textOf(Number(box.dataset.n));
-    // A text field counts the end of a line as one, however it was written.
-    const raw = (i) => (text.includes("\r\n") ? text.split("\r\n").join("\n").slice(0, i).split("\n").length - 1 + i : i);
-    const added = box && addSpan(Number(box.dataset.n), raw(box.selectionStart), raw(box.selectionEnd));
-    if (added) $("spans").close();
-    else $("spans-said").textContent = "Select words first.";
-  };
-  const reasons = (field) => {
-    const box = el("div", "reasons");
-    const add = button("Highlight the reason ", () => highlight(held || undefined));
-    let held = null;
-    // A tap takes the selection away before the click comes.
-    add.addEventListener("pointerdown", () => (held = selected()));
-    add.addEventListener("mousedown", (event) => event.preventDefault());
-    add.addEventListener("click", () => (held = null));
-    add.append(el("kbd", "", "H"));
-    box.append(el("ul"), add);
-    return box;
-  };
-  const showSpans = (own) => {
-    for (const box of $("fields").querySelectorAll("fieldset:has(.reasons)")) {
-      const { key } = box.dataset;
-      const [list, said] = [box.querySelector(".reasons ul"), own.labels[SPANS + key] || ""];
-      if (list.dataset.said === said) continue;
-      list.dataset.said = said;
-      list.replaceChildren(...spansOf(own, key).map((span) => {
-        const line = el("li");
-        const remove = button("×", () => {
-          activate(key);
-          setSpans(key, spansOf(own, key).filter((other) => other.join() !== span.join()));
-        });
-        remove.setAttribute("aria-label", `Remove “${short(quote(span))}”`);
-        line.append(born("q", "", quote(span)), remove);
-        return line;
-      }));
-    }
-    if (!globalThis.Highlight) return;
-    const ranges = own.screen.fields.flatMap(({ key }) => spansOf(own, key)).flatMap(([n, from, to]) => {
-      const text = document.querySelector(`#texts [data-n="${n}"] > p.text`)?.firstChild;
-      if (!text) return [];
-      const range = document.createRange();
-      const [start, end] = [from, to].map((i) => [...text.data].slice(0, i).join("").length);
-      range.setStart(text, start);
-      range.setEnd(text, end);
-      return [range];
-    });
-    CSS.highlights.set("reason", new Highlight(...ranges));
-  };
-
-  // --- going from one to the next ----------------------------------------------------------------
+  // --- going from one item to the next -----------------------------------------------------------
   const show = async (id) => {
     keepTyped();
-    if (!screens.has(id)) {
-      say("Loading…");
-      loading = true;
+    if (!entries.has(id)) {
       try {
-        await load(id);
+        await load(id); // new since this page was opened
       } catch (error) {
         failed(error);
-        if (!ended) say("This item is not on this device yet: it needs the connection.");
+        if (!isEnded) say(words("not_here"));
         return;
-      } finally {
-        loading = false;
       }
     }
     watch.turn(id);
@@ -626,27 +484,23 @@ const stopwatch = () => {
     $("said").textContent = "";
     $("message").hidden = true;
     $("steps").hidden = $("work").hidden = false;
-    for (const name of ["skip", "next"]) $(name).hidden = false;
+    for (const name of ["come-back", "next"]) $(name).hidden = false;
     const { round } = item();
-    const first = work.items.filter((one) => one.round === round);
+    const inRound = work.items.filter((candidate) => candidate.round === round);
     $("round").hidden = !round;
-    $("round").firstElementChild.textContent = `${round.slice(0, 1).toUpperCase()}${round.slice(1)} round:`;
-    $("round").lastElementChild.textContent =
-      `item ${first.indexOf(item()) + 1} of ${first.length}, labelled by everybody`;
-    $("title").textContent = `Item ${place() + 1} of ${work.items.length}`;
+    $("round").textContent = words("calibration", { n: inRound.indexOf(item()) + 1, total: inRound.length });
+    $("title").textContent = words("item_of", { n: place() + 1, total: work.items.length });
     build();
     scrollTo(0, 0);
     $("title").focus({ preventScroll: true });
-    for (const next of following().slice(0, 3))
-      if (!screens.has(next.id) && !lost) load(next.id).catch(failed);
   };
-  // Items that are to be labelled, from the one after this; skipped ones when their turn has come.
+  // Items that are to be labelled, from the one after this; marked ones when their turn has come.
   const following = () => {
     const after = place() + 1;
     const order = [...work.items.slice(after), ...work.items.slice(0, Math.max(0, after - 1))];
-    const found = order.filter((one) => one.state === "new" || one.state === "begun");
-    if (found.length || !again) return found;
-    return work.items.slice(after).filter((one) => one.state === "skipped");
+    const open = order.filter(({ state }) => state === "new" || state === "begun");
+    if (open.length || !isReturning) return open;
+    return work.items.slice(after).filter(isMarked);
   };
   const goOn = async () => {
     if (narrow.matches) $("guidelines").open = false; // they were read, and the item comes first
@@ -660,103 +514,88 @@ const stopwatch = () => {
     if (next) show(next.id);
     else if (by > 0 && at) finish();
   };
+  const nOf = (...states) => work.items.filter(({ state }) => states.includes(state)).length;
   const finish = () => {
     keepTyped();
-    const of = (...states) => work.items.filter((one) => states.includes(one.state));
-    const [open, skipped, total] = [of("new", "begun"), of("skipped"), work.items.length];
-    again = skipped.length > 0;
-    if (!total) return close("Nothing to label", "No items are assigned to you.");
-    const all = open.length + skipped.length === 0;
-    const labelled = `${count(total, "item")} ${total === 1 ? "is" : "are"} labelled. Thank you.`;
-    const part = `${of("done").length} of ${count(total, "item")} labelled`;
+    const [toDo, n, total] = [nOf("new", "begun"), nOf("done"), work.items.length];
+    const marked = work.items.filter(isMarked);
+    isReturning = marked.length > 0;
+    if (!total) return close(words("nothing_title"), words("nothing"));
+    const isComplete = n === total && !marked.length;
     const text = [
-      open.length ? `${count(open.length, "item")} open.` : "",
-      skipped.length ? `${count(skipped.length, "item")} skipped.` : "",
-      sheet && !open.length ? "Now save your labels as a file, and send it to the study lead." : "",
-      "You can still change labels.",
+      toDo ? words("n_open", { n: toDo }) : "",
+      marked.length ? words("n_marked", { n: marked.length }) : "",
+      sheet && n === total ? words("send_file") : "",
+      words("still_changeable"),
     ];
-    const ways = [
-      [open.length, "Go on", goOn],
-      [skipped.length, "Label skipped items", () => show(skipped[0].id)],
-      [sheet, "Save as file", saveFile],
-      [true, "Show all items", openList],
-    ].filter(([offered]) => offered);
-    const buttons = ways.map(([, name, act], n) => button(name, act, n || all ? "" : "strong"));
-    if (sheet && all) buttons[0].className = "strong";
-    close(all ? `All ${labelled}` : part, text.filter(Boolean).join(" "), ...buttons);
+    const buttons = [
+      [toDo, "go_on", goOn],
+      [marked.length, "go_back", () => show(marked[0].id)],
+      [sheet, "save_file", saveFile],
+      [true, "show_list", openList],
+    ].filter(([isOffered]) => isOffered).map(([, key, onClick]) => button(words(key), onClick));
+    if (!isComplete || sheet) buttons[0].classList.add("strong");
+    const title = isComplete ? words("all_labelled", { n }) : words("labelled_of", { n, total });
+    close(title, text.filter(Boolean).join(" "), ...buttons);
   };
-  const activate = (key, focus = true, block = "") => {
+  const activate = (key, hasFocus = true, block = "") => {
     active = key;
     for (const box of $("fields").querySelectorAll("fieldset")) {
       box.classList.toggle("at", box.dataset.key === key);
       if (box.dataset.key !== key) continue;
       if (block) box.scrollIntoView({ block });
-      if (!focus) continue;
-      const words = box.querySelector(":scope > textarea:required");
-      (words || box).focus({ preventScroll: true });
+      if (!hasFocus) continue;
+      box.focus({ preventScroll: true });
       box.scrollIntoView({ block: "nearest" });
     }
   };
   const nextField = (by) => {
-    const keys = open(screens.get(at)).map((field) => field.key);
-    const key = keys[keys.indexOf(active) + by];
-    if (key !== undefined) activate(key);
-    return key !== undefined;
+    const { fields } = entries.get(at).screen;
+    const next = fields[fields.findIndex(({ key }) => key === active) + by];
+    if (next) activate(next.key);
+    return Boolean(next);
   };
-  const isComplete = () => {
-    const [first, ...rest] = missing(screens.get(at));
-    if (!first) return true;
-    activate(first.key);
-    say(`Still to answer: ${short(first.title)}${rest.length ? ` and ${rest.length} more` : ""}.`);
-    return false;
-  };
-  // Enter: the next question, and from the last one the next item.
+  // Enter: the next question, and from the last one the next item. With nothing chosen it stays, so
+  // that the next digit answers no other question.
   const advance = (byField) => {
     keepTyped();
-    const own = screens.get(at);
-    if (byField && missing(own).length && nextField(1)) return;
-    if (!isComplete()) return;
-    if (!partsLeft(own)) goOn();
-    else $("reveal").focus();
+    const open = missing(entries.get(at));
+    const here = byField && open.find(({ key }) => key === active);
+    if (open.length && byField && !here && nextField(1)) return;
+    if (open.length) {
+      const { key, title } = here || open[0];
+      activate(key);
+      return say(words("choose_first", { title: short(title) }));
+    }
+    if (isReturning && isMarked(item())) act(at, MARK, null);
+    goOn();
   };
-  const later = () => (item().round === "qualification" ? "known label" : "assessment");
-  // The server keeps back what comes next until it knows that this part is complete.
-  const reveal = () => {
+  // An item that somebody is unsure of, or skips, comes back at the end.
+  const comeBack = () => {
     keepTyped();
-    if (!isComplete()) return;
-    const own = screens.get(at);
-    own.closed = true;
-    act(at, PART, String(own.screen.revealed + 1), { undo: true });
-    setUndoable(undoable.filter((one) => one.id !== at));
-    if (lost) say(`The ${later()} comes from the server: it is shown once the connection is back.`);
-  };
-  const showPart = async (id) => {
-    await load(id);
-    if (at !== id) return;
-    build();
-    activate(active);
-    $("texts").lastElementChild.scrollIntoView({ block: "nearest" });
-  };
-  const skip = () => {
-    keepTyped();
-    if (item().state === "done") return say("This item is labelled: there is nothing to skip.");
-    if (item().state !== "skipped") act(at, WHOLE, SKIP);
-    goOn().then(() => say("Skipped. It comes back at the end."));
+    const isDone = !missing(entries.get(at)).length;
+    const [field, label] = isDone ? [MARK, MARKED] : [WHOLE, SKIP];
+    if (isMarked(item())) {
+      act(at, field, null);
+      return say(words("unmarked"));
+    }
+    act(at, field, label);
+    goOn().then(() => say(words("marked")));
   };
   const digit = (key) => {
-    const field = open(screens.get(at)).find((one) => one.key === active);
+    const field = entries.get(at).screen.fields.find((candidate) => candidate.key === active);
     const chosen = key === "0" ? { value: CANNOT_TELL } : field?.options[Number(key) - 1];
     if (!chosen) return;
     act(at, field.key, pressed(field, labelOf(field), chosen.value));
     if (field.together) return; // another may follow
     if (nextField(1)) return;
-    if (missing(screens.get(at)).length || !endItem()) activate(field.key);
+    if (missing(entries.get(at)).length || !endItem()) activate(field.key);
   };
   // With everything answered, the next item comes by itself for who wants it so.
   const endItem = () => {
-    if (!isAuto() || partsLeft(screens.get(at))) return false;
-    const told = `${$("title").textContent.replace(/ of .*/, "")} is labelled.`;
-    goOn().then(() => at && say(told));
+    if (!isAuto()) return false;
+    const message = words("is_labelled", { n: place() + 1 });
+    goOn().then(() => at && say(message));
     return true;
   };
   const nextOpen = () => {
@@ -767,19 +606,32 @@ const stopwatch = () => {
   };
 
   // --- the rest of the page ----------------------------------------------------------------------
+  const labelText = (field, label) => {
+    const texts = givenIn(field, label).map((value) => field.options.find((each) => each.value === value)?.text);
+    return label === CANNOT_TELL ? words("cannot_tell") : texts.join(BETWEEN);
+  };
+  const listedItem = ({ id, state, round }, i) => {
+    const entry = entries.get(id);
+    const isUnsure = state === "done" && entry?.labels[MARK] === MARKED;
+    const notes = [
+      [true, state], [isUnsure, "skipped"], [round, "calibrating"], [isReturned(entry), "returned"],
+      [entry?.notes.some((note) => !note.sent_back), "answered"],
+    ].filter(([holds]) => holds).map(([, key]) => words(key));
+    const box = button(`${i + 1}`, () => ($("list").close(), show(id)), isUnsure ? "skipped" : state);
+    box.append(el("span", "about", notes.join(", ")));
+    const labelled = entry?.screen.fields.filter(({ key }) => entry.labels[key] != null) || [];
+    const labels = labelled.map((field) => labelText(field, entry.labels[field.key])).join(", ");
+    if (labels) box.append(born("span", "labels", short(labels)));
+    if (id === at) box.setAttribute("aria-current", "true");
+    const line = el("li");
+    line.append(box);
+    return line;
+  };
   const openList = () => {
     const [next] = following();
     $("next-open").disabled = !next;
     $("next-open").firstElementChild.textContent = next ? `: ${place(next.id) + 1}` : "";
-    const boxes = work.items.map((one, n) => {
-      const made = button(`${n + 1}`, () => ($("list").close(), show(one.id)), one.state);
-      made.append(el("span", "about", one.round ? `${one.state}, ${one.round}` : one.state));
-      if (one.id === at) made.setAttribute("aria-current", "true");
-      const box = el("li");
-      box.append(made);
-      return box;
-    });
-    $("list").querySelector("ol").replaceChildren(...boxes);
+    $("list").querySelector("ol").replaceChildren(...work.items.map(listedItem));
     $("list").showModal();
     $("list").querySelector("[aria-current]")?.focus();
   };
@@ -789,7 +641,7 @@ const stopwatch = () => {
     const meaning = ({ text, about, examples }) => {
       const box = el("li");
       box.append(born("b", "", text), " ", born("span", "about", about));
-      box.append(...examples.map((one) => born("p", "example", one)));
+      box.append(...examples.map((example) => born("p", "example", example)));
       return box;
     };
     const metric = ({ title, question, labels }) => {
@@ -806,15 +658,15 @@ const stopwatch = () => {
     try {
       const { token } = await ask("api/link", {});
       $("link").textContent = `${location.origin}${location.pathname}#${token}`;
-    } catch (error) {
-      $("link").textContent = error.status ? error.message : "Not connected: try again later.";
+    } catch {
+      $("link").textContent = words("no_server");
     }
     $("link").hidden = false;
   };
   const leave = async () => {
     keepTyped();
     $("help").close();
-    if (queue.size()) return say("Not everything is saved yet: sign out once it is.");
+    if (queue.size()) return say(words("sign_out_later"));
     try {
       await ask("api/leave", {});
     } catch (error) {
@@ -832,33 +684,35 @@ const stopwatch = () => {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
+  // What another device or the lead did since: labels, answers, items sent back, handed on or new.
   const updateWork = async () => {
-    const before = changes;
+    const [before, nDone] = [nChanges, nOf("done")];
     try {
-      const found = await ask("api/work");
+      const latest = await ask("api/work");
       reached();
-      if (found.annotator !== work.annotator) return location.reload();
-      if (changes !== before) return; // it may say what was so before: the next one tells
-      const waiting = new Set(queue.entries().map(([, event]) => event.screen));
-      for (const one of found.items)
-        if (waiting.has(one.id)) one.state = item(one.id)?.state || one.state;
-      work = found;
+      if (latest.annotator !== work.annotator) return location.reload();
+      if (nChanges !== before) return; // it may say what was so before: the next answer tells
+      work = latest;
+      for (const { id, labels, remark, notes, sent_back } of work.items)
+        if (entries.has(id)) take(id, { ...entries.get(id), labels, remark, notes, sent_back });
+      applyQueue(new Set(entries.keys()));
       if (at && !item()) goOn();
+      else if (!at && nOf("done") !== nDone) finish(); // an item was sent back
       else paint();
+      for (const { id } of work.items) if (!entries.has(id)) await load(id);
     } catch (error) {
       failed(error);
     }
   };
-  // What another tab or device did since.
   const refresh = async () => {
-    if (sheet || ended || !work) return;
+    if (sheet || isEnded || !work) return;
     await updateWork();
-    if (!at || lost || ended) return;
-    const [id, before] = [at, screens.get(at)];
+    if (!at || isLost || isEnded) return;
+    const [id, { hash, notes }] = [at, entries.get(at)];
     await load(id).catch(failed);
     if (id !== at) return;
-    const now = screens.get(id);
-    if (now.hash !== before.hash || now.screen.revealed !== before.screen.revealed) build();
+    const now = entries.get(id);
+    if (now.hash !== hash || now.notes.length !== notes.length) build();
     else paint();
   };
   const enter = async () => {
@@ -868,95 +722,85 @@ const stopwatch = () => {
       if (role === "lead") return location.replace("lead");
     } catch (error) {
       if (!error.status || error.status === 429 || error.status >= 500) throw error;
-      why = "This link was used before or is too old. ";
     }
     if (token) history.replaceState(null, "", location.pathname);
-    const found = await ask("api/work");
-    isMine(found.annotator);
-    return found;
+    const assignment = await ask("api/assignment");
+    isMine(assignment.work.annotator);
+    return assignment;
   };
   const start = async () => {
+    let assignment;
     try {
-      work = sheet ? structuredClone(sheet.work) : await alone(enter);
-      if (!work) return; // the lead, who goes to another page
+      assignment = sheet ? structuredClone(sheet) : await alone(enter);
     } catch (error) {
-      const link = "A link from the study lead lets you in, once and on one device.";
-      const own = "Ask for a new one, or make one on a device where you are signed in.";
       if (error.status === 401 || error.status === 403)
-        return close("Open your link", `${why}${link} ${own}`);
-      const text = error.status ? error.message : "Check the connection, then try again.";
-      return close("The server cannot be reached", text, button("Try again", start, "strong"));
+        return close(words("open_link_title"), words("open_link"));
+      return close(words("no_server_title"), words("no_server"), button(words("try_again"), start, "strong"));
     }
-    why = "";
+    if (!assignment) return; // the lead, who goes to another page
+    work = assignment.work;
     queue = eventQueue(`judgebench annotate ${work.study}\n${work.annotator}\n`, (event) => {
-      if (event && screens.has(event.screen)) apply(screens.get(event.screen), event);
+      if (event && entries.has(event.screen)) apply(entries.get(event.screen), event);
       if (event) touch(event.screen);
       else savedAt = new Date().toISOString();
       paint();
     });
-    try {
-      undoable = JSON.parse(sessionStorage.getItem(steps())) || [];
-    } catch {
-      // A browser that keeps nothing.
+    steps = remembered(sessionStorage, `judgebench annotate ${work.study}\n${work.annotator}\nundo`, []);
+    for (const [id, entry] of Object.entries(assignment.screens)) take(id, entry);
+    applyQueue(new Set(entries.keys()));
+    for (const [name, address] of Object.entries(assignment.pictures || {})) PICTURES.set(name, address);
+    showFrame();
+    if (!sheet) {
+      send();
+      loadPictures().catch(() => {}); // again once the connection is back
     }
+    const [next] = following();
+    if (next) await show(next.id);
+    else finish();
+    if (next && work.items.every(({ state }) => state === "new")) openBrief();
+  };
+  const showFrame = () => {
     $("auto").checked = isAuto();
-    document.title = `${short(work.study)} · labels`;
+    document.title = `${short(work.study)} · ${words("page")}`;
     $("study").textContent = work.study;
     $("annotator").textContent = work.annotator;
     $("tools").hidden = $("far").hidden = false;
     $("save").hidden = !sheet;
     $("session").hidden = Boolean(sheet);
+    $("open-brief").hidden = !work.instructions;
     $("beside").hidden = !work.guidelines.text;
-    for (const one of document.querySelectorAll(".of-spans")) one.hidden = !work.spans;
     $("work").classList.toggle("guided", Boolean(work.guidelines.text));
     // Whoever begins reads them first.
     $("guidelines").open = work.done === 0 || matchMedia("(min-width: 84rem)").matches;
-    if (sheet) for (const one of work.items) await load(one.id);
-    else if (queue.size()) {
-      await send();
-      await updateWork();
-    }
-    tell();
-    const [next] = following();
-    $("open-brief").hidden = !work.instructions;
-    if (next) await show(next.id);
-    else finish();
-    if (next && work.items.every((one) => one.state === "new")) openBrief();
   };
 
   // --- what a person does --------------------------------------------------------------------
   const clicks = {
-    back: () => step(-1), undo, skip, next: () => advance(false), "open-list": openList,
+    back: () => step(-1), undo, "come-back": comeBack, next: () => advance(false), "open-list": openList,
     "open-help": () => $("help").showModal(), "open-brief": openBrief, "make-link": makeLink, leave, save: saveFile,
-    seen: () => ($("refused").hidden = true), "next-open": nextOpen,
-    auto: () => auto.set($("auto").checked), "spans-add": addSelected,
+    seen: () => ($("refused").hidden = true), "next-open": nextOpen, auto: () => auto.set($("auto").checked),
   };
-  for (const [name, act] of Object.entries(clicks)) $(name).addEventListener("click", act);
-  for (const made of document.querySelectorAll(".close"))
-    made.addEventListener("click", () => made.closest("dialog").close());
+  for (const [name, onClick] of Object.entries(clicks)) $(name).addEventListener("click", onClick);
+  for (const box of document.querySelectorAll(".close"))
+    box.addEventListener("click", () => box.closest("dialog")?.close());
   const keys = {
-    Enter: () => at && advance(true), u: undo, s: () => at && skip(), r: () => at && showRaw(), n: nextOpen, "?": clicks["open-help"], i: openBrief,
-    h: () => at && work.spans && highlight(), ArrowLeft: () => step(-1), ArrowRight: () => step(1),
+    Enter: () => at && advance(true), u: undo, s: () => at && comeBack(), r: () => at && showRaw(), n: nextOpen,
+    "?": clicks["open-help"], i: openBrief, ArrowLeft: () => step(-1), ArrowRight: () => step(1),
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };
-  $("spans").addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.target.tagName !== "TEXTAREA") return;
-    event.preventDefault();
-    addSelected();
-  });
   document.addEventListener("keydown", (event) => {
-    if (!work || ended || event.ctrlKey || event.metaKey || event.altKey) return;
-    const on = (selector) => event.target.closest?.(selector);
-    if (event.key === "Escape" && on("fieldset textarea")) return on("fieldset").focus();
-    if (on("textarea, dialog") || document.querySelector("dialog[open]")) return;
-    if (event.key === "Enter" && on("button, a, summary")) return;
-    if (/^Arrow(Up|Down)$/.test(event.key) && on("#texts, #guidelines")) return; // these scroll
-    if (/^Arrow(Left|Right)$/.test(event.key) && on(".wide")) return;
+    if (!work || isEnded || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isOn = (selector) => event.target.closest?.(selector);
+    if (event.key === "Escape" && isOn("#remark")) return $("fields").querySelector("fieldset").focus();
+    if (isOn("textarea, dialog") || document.querySelector("dialog[open]")) return;
+    if (event.key === "Enter" && isOn("button, a, summary")) return;
+    if (/^Arrow(Up|Down)$/.test(event.key) && isOn("#texts, #guidelines")) return; // these scroll
+    if (/^Arrow(Left|Right)$/.test(event.key) && isOn(".wide")) return;
     const number = /^\d$/.test(event.key) && (() => at && digit(event.key));
-    const act = number || keys[event.key] || keys[event.key.toLowerCase()];
-    if (!act) return;
+    const onKey = number || keys[event.key] || keys[event.key.toLowerCase()];
+    if (!onKey) return;
     event.preventDefault();
-    if (!loading && (!event.repeat || event.key.startsWith("Arrow"))) act();
+    if (!event.repeat || event.key.startsWith("Arrow")) onKey();
   });
   document.addEventListener("visibilitychange", () => {
     watch.turn();
@@ -964,14 +808,15 @@ const stopwatch = () => {
     else if (work) keepTyped();
   });
   addEventListener("pagehide", () => work && keepTyped());
-  addEventListener("online", () => work && !ended && retry());
-  addEventListener("offline", () => work && !ended && !sheet && failed(new Error("")));
+  addEventListener("online", () => work && !isEnded && retry());
+  addEventListener("offline", () => work && !isEnded && !sheet && failed(new Error("")));
   addEventListener("hashchange", () => location.hash.length > 40 && location.reload());
   addEventListener("storage", ({ key, newValue }) => {
-    if (key === WHO && work && newValue !== work.annotator && !sheet) location.reload();
+    if (key === ANNOTATOR && work && newValue !== work.annotator && !sheet) location.reload();
   });
   addEventListener("beforeunload", (event) => {
     if (queue?.broken() && queue.size()) event.preventDefault();
   });
+  translatePage();
   start();
 })();

@@ -7,9 +7,9 @@ const ask = async (path, body) => {
     method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body),
     cache: "no-store", signal: AbortSignal.timeout(60000), // figures of a large study take a while
   });
-  const found = await reply.json().catch(() => ({}));
-  if (reply.ok) return found;
-  throw Object.assign(new Error(found.error || `error ${reply.status}`), { status: reply.status });
+  const answer = await reply.json().catch(() => ({}));
+  if (reply.ok) return answer;
+  throw Object.assign(new Error(answer.error || `error ${reply.status}`), { status: reply.status });
 };
 
 // The labels of a field that were given as one, and the same after one more was pressed: of its first
@@ -31,28 +31,61 @@ const mark = (box, input, given) => {
 
 // In its own language and direction.
 const born = (tag, className, text) => {
-  const made = el(tag, className, text);
-  made.dir = "auto";
-  made.lang = "";
-  return made;
+  const box = el(tag, className, text);
+  box.dir = "auto";
+  box.lang = "";
+  return box;
 };
 
-// A text with its tree, if it is Markdown (people/markdown.py): elements without attributes. Every
-// block has a direction of its own, and a wide table scrolls by itself.
+// Pictures of the study by name: the address at which this page holds each one.
+const PICTURES = new Map();
+const PICTURE_ROUTE = location.pathname.endsWith("/lead") ? "api/lead/picture" : "api/picture";
+const fetchPicture = async (name) => {
+  if (PICTURES.has(name)) return;
+  const reply = await fetch(`${PICTURE_ROUTE}/${name}`, { headers: { "X-Judgebench": "1" } });
+  if (!reply.ok) return;
+  PICTURES.set(name, URL.createObjectURL(await reply.blob()));
+  for (const box of document.querySelectorAll(`img[data-name="${name}"]`)) box.src = PICTURES.get(name);
+};
+const pictureBox = (name, text) => {
+  const box = el("img");
+  box.alt = text || WORDS.image;
+  box.dataset.name = name;
+  if (PICTURES.has(name)) box.src = PICTURES.get(name);
+  else fetchPicture(name).catch(() => {}); // the text in its place says what is missing
+  return box;
+};
+
+// A text with its tree, if it is Markdown (people/markdown.py): elements of these kinds, without
+// attributes but for those of a formula. Every block has a direction of its own, and a wide table
+// scrolls by itself.
+const WORDS = { empty: "(no text)", table: "Table", image: "Image" };
 const ELEMENTS = new Set(
   "p h3 ul ol li blockquote table thead tbody tr th td strong em s br hr pre code".split(" "),
 );
+const MATHS = new Set(
+  "math mrow mi mn mo mtext mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd".split(" "),
+);
+const MATHS_ATTRIBUTES = ["display", "alttext", "linethickness", "stretchy", "accent", "form"];
+const formula = (tag, attributes) => {
+  const box = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
+  for (const name of MATHS_ATTRIBUTES)
+    if (name in attributes) box.setAttribute(name, attributes[name]);
+  if (tag === "math") box.tabIndex = 0; // a wide one scrolls by itself
+  return box;
+};
 const grown = (node) => {
   if (typeof node === "string") return node;
-  const [tag, number, nodes] = node;
-  const made = el(ELEMENTS.has(tag) ? tag : "span");
-  if (tag === "ol" && number !== 1) made.start = number;
-  if (tag === "h3") made.className = `level${number}`;
-  made.append(...nodes.map(grown));
-  return made;
+  const [tag, more, nodes] = node;
+  if (tag === "img") return pictureBox(...nodes);
+  const box = MATHS.has(tag) ? formula(tag, more) : el(ELEMENTS.has(tag) ? tag : "span");
+  if (tag === "ol" && more !== 1) box.start = more;
+  if (tag === "h3") box.className = `level${more}`;
+  box.append(...nodes.map(grown));
+  return box;
 };
 const textBox = ({ text, tree }, raw = false) => {
-  if (!text.trim()) return el("p", "empty", "(no text)");
+  if (!text.trim()) return el("p", "empty", WORDS.empty);
   if (!tree || raw) return born("p", "text", text);
   const box = el("div", "text marked");
   for (const block of tree.map(grown)) {
@@ -62,7 +95,7 @@ const textBox = ({ text, tree }, raw = false) => {
     if (wide) {
       wide.tabIndex = 0;
       wide.setAttribute("role", "group");
-      wide.setAttribute("aria-label", "Table");
+      wide.setAttribute("aria-label", WORDS.table);
       wide.append(block);
     }
     box.append(wide || block);

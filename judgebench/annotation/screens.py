@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field as Limits
 
 from judgebench.files import StrictModel
-from judgebench.people.page import markdown_tree
+from judgebench.people.markdown import markdown_tree
 from judgebench.records import content_hash
 from judgebench.rubric import BETWEEN
 

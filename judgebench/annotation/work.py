@@ -9,9 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import yaml
+
 from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import Store
-from judgebench.people.page import local_page, markdown_tree
+from judgebench.people.markdown import markdown_tree
+from judgebench.people.page import local_page
 from judgebench.rubric import Rubric
 
 _HERE = Path(__file__).parent
@@ -20,7 +23,8 @@ _Said = Mapping[str, Mapping[str, Any]]
 
 def page_of(name: str, data: Any, connect: str = "'none'") -> tuple[str, str]:
     """The page of that name with its data, and its policy, as `people.page.local_page` does."""
-    return local_page(_HERE / name, _HERE / "asking.js", data, connect=connect)
+    data = {**data, "strings": yaml.safe_load((_HERE / "strings.yaml").read_text("utf-8"))}
+    return local_page(_HERE / name, data, _HERE / "asking.js", connect=connect)
 
 
 def work_of(store: Store, name: str) -> dict[str, Any]:
@@ -73,10 +77,12 @@ def _said_by(store: Store, name: str, key: str = "") -> defaultdict[str, dict[st
     """The labels and the remark of somebody on each screen, and the answers of the lead."""
     said = defaultdict[str, dict[str, Any]](lambda: {"labels": {}, "remark": "", "notes": []})
     for event in store.given(name, key):
-        # The remark on an item goes with every event on it: the last one's is what counts.
-        said[event.screen]["remark"] = event.remark
         if event.label is not None:
             said[event.screen]["labels"][event.field] = event.label
+    # The remark on an item goes with every event on it, and outlives labels that were sent back.
+    sql = "SELECT screen, remark, max(n) FROM events WHERE annotator = ? GROUP BY screen"
+    for row in store.rows(sql, name):
+        said[row["screen"]]["remark"] = row["remark"]
     for note in store.notes:
         if note.annotator == name:
             answer = {"at": note.at, "text": note.text, "sent_back": note.sent_back}

@@ -1,5 +1,4 @@
-"""Markdown as a page shows it: a tree of few elements that carry no attribute and no address, so
-that a text can load nothing, run nothing and lead nowhere."""
+"""Self-contained pages on which people answer, and the answers that come back."""
 
 from __future__ import annotations
 
@@ -7,116 +6,23 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from judgebench.data.findings import Findings
-from judgebench.data.formats import mark_forbidden, quoted, to_csv
+from judgebench.data.formats import mark_forbidden
 from judgebench.data.tables import missing_columns, open_table
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import content_hash
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
-
-
-Node = str | list[Any]  # a text, or [tag, number, nodes]
-_TAGS = (
-    "p", "ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td",
-    "strong", "em", "s",
-)  # fmt: skip
-_PLAIN = {  # a text of these alone is shown as it is written
-    "paragraph_open", "paragraph_close", "inline", "text", "text_special", "softbreak",
-    "hardbreak", "code_block",
-}  # fmt: skip
-_BREAK = re.compile(r"<br ?/?>")  # the one piece of HTML that tables of models need
-_FORMULA = frozenset(r"()[]{}\,;:&%")  # after a backslash these are LaTeX
-_DEEPEST = 20
-_LONGEST = 20_000  # characters; of more, hostile ones would keep the server busy for seconds
-
-
-@lru_cache(maxsize=512)
-def markdown_tree(text: str) -> list[Node] | None:
-    """The text as nodes; None where it has no markup, and is shown as it is.
-
-    A node is a text or `[tag, number, nodes]`: the number is the level of a heading (`h3`, always)
-    or the first of an ordered list. Nothing that is written gets lost: HTML and footnotes stay
-    text, links and images become their text and their address.
-
-    >>> markdown_tree("Take **one**.")
-    [['p', 0, ['Take ', ['strong', 0, ['one']], '.']]]
-    >>> markdown_tree("Take one.") is None
-    True
-    """
-    tokens = [*_tokens(text)] if len(text) <= _LONGEST else []
-    if _PLAIN.issuperset(token.type for token in tokens):
-        return None
-    root: list[Node] = []
-    within, address = [root], ""
-    for token in tokens:
-        if token.nesting > 0:
-            inner, tag = within[-1], "h3" if token.type == "heading_open" else token.tag
-            if (tag == "h3" or tag in _TAGS) and not token.hidden and len(within) < _DEEPEST:
-                inner = []
-                within[-1].append([tag, _number(token), inner])
-            within.append(inner)
-            address = str(token.attrs.get("href", "")) or address
-        elif token.nesting < 0:
-            within.pop()
-            if token.type == "link_close" and token.info != "auto":
-                within[-1].append(f" ({address})")
-        else:
-            within[-1].extend(_leaf(token))
-    return root
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    # A line of dashes under a paragraph is meant as a rule, and a footnote is to be read.
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    return parser.disable(["lheading", "reference", "text_join"])
-
-
-def _tokens(text: str) -> Iterator[Token]:
-    for block in _parser().parse(text):
-        yield from block.children or [block]
-
-
-def _number(token: Token) -> int:
-    if token.type == "heading_open":
-        return int(token.tag[1:])
-    return int(token.attrs.get("start", 1)) if token.tag == "ol" else 0
-
-
-def _leaf(token: Token) -> Iterator[Node]:
-    if token.type in ("softbreak", "hardbreak", "hr"):
-        yield ["hr" if token.type == "hr" else "br", 0, []]
-    elif token.type in ("fence", "code_block", "code_inline"):
-        tag = "code" if token.type == "code_inline" else "pre"
-        yield [tag, 0, [token.content.removesuffix("\n")]]
-    elif token.type == "image":
-        yield f"[Image: {token.content} ({token.attrs['src']})]"
-    elif token.info == "escape" and token.content in _FORMULA:
-        yield token.markup
-    else:
-        first, *rest = _BREAK.split(token.content)
-        yield from filter(None, [first])
-        for part in rest:
-            yield ["br", 0, []]
-            yield from filter(None, [part])
-
-
 Item = Mapping[str, Any]
-FILLED_IN = ("reviewer", "remark")  # beside the answers, by the reviewer
+Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -130,34 +36,7 @@ class Question:
     answers: Sequence[str] = ("pass", "fail")
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table as a page of questions saves it, with what the page tells of it.
-
-    `rows` holds the cells of each item by column, answers too; `gone` those about texts that are no
-    longer on the page, which stay at the table's end. `of` names what is reviewed.
-    """
-
-    file: str
-    columns: Sequence[str]
-    rows: Sequence[Mapping[str, str]]
-    gone: Sequence[Mapping[str, str]] = ()
-    of: str = "what a machine made"
-    lead: str = ""
-    notices: Sequence[str] = ()
-
-    def cells(self, row: Mapping[str, str]) -> list[str]:
-        """The cells of a row in the order of the columns, none of which a spreadsheet runs."""
-        return [quoted(row.get(column, "")) for column in self.columns]
-
-    def to_csv(self) -> bytes:
-        """The table as a CSV file."""
-        return to_csv(self.columns, map(self.cells, [*self.rows, *self.gone]))
-
-
-def review_page(
-    name: str, items: Sequence[Item], questions: Sequence[Question], beside: Table | None = None
-) -> str:
+def review_page(name: str, items: Sequence[Item], questions: Sequence[Question]) -> str:
     """A self-contained page on which a person answers the `questions` on each item.
 
     An item is a dict:
@@ -170,33 +49,16 @@ def review_page(
     - `ask`, where a question has another text on this item: the text by the question's key;
     - `edit`, where the person may write another text: the text to begin with.
 
-    Answers stay in the browser and are saved as NAME.decisions.csv (`read_decisions`), or as the
-    table that lies `beside` the page, whose answers the page shows.
+    Answers stay in the browser and are saved as NAME.decisions.csv (`read_decisions`).
     """
-    filled = [*(q.key for q in questions), *FILLED_IN]
-    if beside is None:
-        columns = ["item_id", "content_hash", *filled, "edit"]
-        rows = [{"item_id": mark_forbidden(x["id"]), "content_hash": item_hash(x)} for x in items]
-        table, store = Table(f"{name}.decisions.csv", columns, rows), "judgebench tune review of "
-        filled.append("edit")
-    else:
-        table, store = beside, "judgebench review of "
-    shown = [
-        {
-            "ask": {}, "edit": None, **item, "id": row["item_id"], "hash": row["content_hash"],
-            "cells": table.cells(row), "answer": {column: row.get(column, "") for column in filled},
-        }
-        for item, row in zip(items, table.rows, strict=True)
-    ]  # fmt: skip
-    data = {
-        "store": store + name, "beside": beside is not None, "table": table.file,
-        "columns": table.columns, "gone": [table.cells(row) for row in table.gone],
-        "blank": dict.fromkeys(filled, ""), "items": shown,
-        "questions": [asdict(q) for q in questions],
-    }  # fmt: skip
+    page_items = [
+        {"ask": {}, "edit": None, **item, "id": mark_forbidden(item["id"]), "hash": item_hash(item)}
+        for item in items
+    ]
+    table = f"{name}.decisions.csv"
+    data = {"table": table, "items": page_items, "questions": [asdict(q) for q in questions]}
     words = dict.fromkeys(word for q in questions for word in q.answers)
-    about = {"about": table, "beside": beside, "questions": questions, "words": words}
-    return fill_in_page(_HERE / "review_page", data, name=name, **about)
+    return local_page(_HERE / "review_page", data, name=name, words=words)[0]
 
 
 def item_hash(item: Item) -> str:
@@ -204,75 +66,51 @@ def item_hash(item: Item) -> str:
     return "h" + content_hash([item["title"], item["sections"], item.get("edit")])
 
 
-def check_answers(row: dict[str, str], questions: Sequence[Question]) -> Iterator[Problem]:
-    """The problems of a row's answers, which it puts into lower case."""
+def read_decisions(
+    path: Path, items: Sequence[Item], questions: Sequence[Question]
+) -> Mapping[str, Row]:
+    """The answers of one person to the items of a page, by id and column; a blank is no answer. A
+    spreadsheet may have saved them: with semicolons or tabs, in UTF-8 or UTF-16.
+
+    Raises SetupError with every problem: a missing column, an unknown answer, an item that is not
+    on the page, occurs again, or has changed since.
+    """
+    findings = Findings()
+    table = open_table(path, findings)
+    columns = ["item_id", "content_hash", *(q.key for q in questions)]
+    problems = [] if table is None else missing_columns(table, columns)
+    rows = () if table is None or problems else table.records()
+    item_by_id = {mark_forbidden(item["id"]): item for item in items}
+    answers = dict[str, Row]()
+    for line, row in rows:
+        item = item_by_id.get(row["item_id"])
+        wrong = [*_item_problems(row, item, answers), *_answer_problems(row, questions)]
+        problems += [replace(problem, file=str(path), line=line) for problem in wrong]
+        if item:
+            answers[item["id"]] = row
+    if problems := [*problems, *findings.errors]:
+        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+    return answers
+
+
+def _item_problems(row: Row, item: Item | None, answers: Mapping[str, Row]) -> Iterator[Problem]:
+    wrong = ""
+    if item is None:
+        wrong = "is not among the items"
+    elif row["content_hash"] != item_hash(item):
+        wrong = "has changed since it was reviewed"
+    elif item["id"] in answers:
+        wrong = "occurs twice"
+    if wrong:
+        yield Problem(wrong, field="item_id", found=shorten(row["item_id"]))
+
+
+def _answer_problems(row: dict[str, str], questions: Sequence[Question]) -> Iterator[Problem]:
     for q in questions:
         row[q.key] = row[q.key].strip().casefold()
         if row[q.key] not in ("", *q.answers):
             found, allowed = shorten(row[q.key]), ", ".join((*q.answers, "or blank"))
             yield Problem("is no answer", "", None, q.key, found, allowed)
-
-
-def read_decisions(
-    path: Path, items: Sequence[Item], questions: Sequence[Question]
-) -> Mapping[str, Mapping[str, str]]:
-    """The answers of one person to the items of a page, by id and column; a blank is no answer.
-
-    Raises SetupError with every problem: a missing column, an unknown answer, an item that is not
-    on the page, occurs again, or has changed since.
-    """
-    answered = dict[str, Mapping[str, str]]()
-    known = {mark_forbidden(item["id"]): item for item in items}
-
-    def check(_: int, row: dict[str, str]) -> Iterator[Problem]:
-        item, wrong = known.get(row["item_id"]), ""
-        if item is None:
-            wrong = "is not among the items"
-        elif row["content_hash"] != item_hash(item):
-            wrong = "has changed since it was reviewed"
-        elif item["id"] in answered:
-            wrong = "occurs twice"
-        else:
-            answered[item["id"]] = row
-        if wrong:
-            yield Problem(wrong, field="item_id", found=shorten(row["item_id"]))
-        yield from check_answers(row, questions)
-
-    read_filled(path, ["item_id", "content_hash", *(q.key for q in questions)], check)
-    return answered
-
-
-def read_filled(
-    path: Path,
-    needed: Sequence[str],
-    check: Callable[[int, dict[str, str]], Iterable[Problem]],
-    known: Sequence[str] = (),
-    may_be_empty: bool = False,
-) -> list[dict[str, str]]:
-    """The rows of a table that people filled in, also one that a spreadsheet saved: with semicolons
-    or tabs, in UTF-8 or UTF-16.
-
-    `check` gives the problems of a row, without its file and line, and may change the row. Raises
-    SetupError with every problem, in the order of the rows: a column of `needed` that is missing,
-    one that is not among the `known`, a row that cannot be read.
-    """
-    findings = Findings()
-    table = open_table(path, findings)
-    rows, problems = list[dict[str, str]](), list[Problem]()
-    if table is not None:
-        message = "is no column of a review: write into remark instead"
-        others = [column for column in table.columns if column not in known]
-        allowed = ", ".join(known)
-        problems += missing_columns(table, needed)
-        # Writing the table anew would lose them.
-        problems += [Problem(message, table.file, 1, x, "", allowed) for x in others if known]
-        for line, row in table.records() if not problems else ():
-            problems += [replace(x, file=table.file, line=line) for x in check(line, row)]
-            rows.append(row)
-    problems += [x for x in findings.errors if not (may_be_empty and x.kind == "no_rows")]
-    if problems:
-        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
-    return rows
 
 
 _HERE = Path(__file__).parent
@@ -313,41 +151,27 @@ def script_hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def fill_in_page(page: Path, data: Mapping[str, Any], **values: Any) -> str:
-    """A whole page on which people fill in a table: kept in the browser, saved as a CSV file.
-
-    `page` names the three files of what is its own, without their endings: a template that extends
-    `local.html.jinja`, a style and a script. `data` is what `local.js` and that script read, with
-    the `columns` and the file name (`table`) of the table; `values` are for the template.
-    """
-    return local_page(page, _HERE / "local.js", data, table=data["table"], **values)[0]
-
-
 def local_page(
-    page: Path, before: Path, data: Any, *, connect: str = "'none'", **values: Any
+    page: Path, data: Any, *scripts: Path, connect: str = "'none'", **values: Any
 ) -> tuple[str, str]:
     """A page as HTML, and its policy: it loads nothing, runs the one script and style that it
     holds, and talks to nobody but `connect` (`'self'`: the server that it comes from).
 
-    The template, as in `fill_in_page`, extends `local.html.jinja`; its script, which follows the
-    one `before` it, finds `data` as JSON in the element of that id.
+    `page` names the three files of what is its own, without their endings: a template that extends
+    `local.html.jinja`, a style and a script. The script, which follows the other `scripts`, finds
+    `data` as JSON in the element of that id; `values` are for the template.
     """
-    script = page_script(before, page.with_suffix(".js"))
+    script = page_script(*scripts, page.with_suffix(".js"))
     template = page_environment(page.parent, mark_forbidden).get_template(f"{page.name}.html.jinja")
     style = _texts(_HERE / "local.css", page.with_suffix(".css"))
     policy = (
         f"default-src 'none'; style-src 'sha256-{script_hash(style)}'; script-src"
-        f" 'sha256-{script_hash(script)}'; connect-src {connect}; img-src data:; base-uri 'none';"
-        " form-action 'none'"
+        f" 'sha256-{script_hash(script)}'; connect-src {connect}; img-src data: blob:;"
+        " base-uri 'none'; form-action 'none'"
     )
-    html = template.render(
-        **values,
-        data=json_for_page(data),
-        style=Markup(style),
-        script=Markup(script),
-        policy=Markup(policy),
-    )
-    return html, policy
+    parts = {"style": style, "script": script, "policy": policy}
+    marked = {name: Markup(part) for name, part in parts.items()}
+    return template.render(**values, **marked, data=json_for_page(data)), policy
 
 
 def check_people(names: Sequence[str], field: str) -> None:

@@ -1,35 +1,82 @@
-(() => {
-  const { items, questions } = data;
-  const filled = Object.keys(data.blank);
+// A page on which people answer questions about items: what they answer is kept in this browser at
+// once, and saved as a table. Text of the data reaches the page through textContent and value only.
+const { table, items, questions } = JSON.parse($("data").textContent);
 
-  // --- answers: those of the table, and over them those of this browser ---
+// A paragraph of text, or a word in its place.
+const shownText = (text) => (text.trim() ? el("p", "text", text) : el("p", "empty", "(no text)"));
+
+// A button, and on it the key that does the same.
+const keyButton = (className, text, key, act) => {
+  const made = el("button", className, text);
+  made.type = "button";
+  made.append(" ", el("kbd", "", key));
+  made.addEventListener("click", act);
+  return made;
+};
+
+// Keys act where nobody is writing; `actOf` finds what a key does.
+const onKeys = (actOf) =>
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select")) return;
+    const act = actOf(event.key);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+
+// What this browser keeps under a name, and the function that writes it down.
+const browserStore = (name, blank) => {
+  const tryTo = (act) => {
+    try {
+      return act();
+    } catch {
+      $("no-store").hidden = false;
+      return {};
+    }
+  };
+  const kept = { ...blank, ...tryTo(() => JSON.parse(localStorage.getItem(name) || "{}")) };
+  return [kept, () => tryTo(() => localStorage.setItem(name, JSON.stringify(kept)))];
+};
+
+// A text as Python writes it into a cell (data.cells, data.spreadsheet): no spreadsheet runs it.
+const safe = (text) => {
+  const shown = text.replace(/[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]/gu, "\ufffd");
+  const formula =
+    /^'*([\t\r\n]|[ \t\n\v\f\r\u00a0\u2000-\u200f\u2028\u2029\u3000\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+  return formula.test(shown) ? `'${shown}` : shown;
+};
+
+(() => {
   // An answer is kept by item and by the hash of its texts, so it outlives changes of other items
   // and a page made anew.
   const keyOf = (item) => `${item.id}\n${item.hash}`;
-  const [kept, keep] = browserStore(data.store, { reviewer: "", at: "", answers: {} });
-  const answerOf = (item) => ({ ...item.answer, ...kept.answers[keyOf(item)] });
-  const isOwn = (item) =>
-    filled.some((column) => answerOf(item)[column] !== item.answer[column]);
+  const columns = [...questions.map(({ key }) => key), "reviewer", "remark", "edit"];
+  const blank = Object.fromEntries(columns.map((column) => [column, ""]));
+  const [kept, keep] = browserStore(`judgebench review of ${table}`, { reviewer: "", at: "", answers: {} });
+  const answerOf = (item) => ({ ...blank, ...kept.answers[keyOf(item)] });
+  const isAnswered = (item) => keyOf(item) in kept.answers;
   const change = (item, parts) => {
     const answer = { ...answerOf(item), ...parts };
-    const says = filled.some((column) => column !== "reviewer" && answer[column]);
-    kept.answers[keyOf(item)] = says ? answer : { ...data.blank };
-    if (!isOwn(item)) delete kept.answers[keyOf(item)];
+    const says = columns.some((column) => column !== "reviewer" && answer[column]);
+    if (says) kept.answers[keyOf(item)] = answer;
+    else delete kept.answers[keyOf(item)];
     keep();
     tell();
   };
-  // What the table holds by now is the table's: a later change of it must show.
-  for (const item of items) if (!isOwn(item)) delete kept.answers[keyOf(item)];
-
-  saveAsTable(() => [
-    ...items.map((item) => {
-      const answer = answerOf(item);
-      return data.columns.map((column, i) =>
-        column in data.blank ? safe(answer[column]) : item.cells[i],
-      );
-    }),
-    ...data.gone,
-  ]);
+  const saveTable = () => {
+    const rows = items.map((item) => [item.id, item.hash, ...Object.values(answerOf(item))].map(safe));
+    const line = (cells) => cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join() + "\n";
+    const text = "\ufeff" + [["item_id", "content_hash", ...columns], ...rows].map(line).join("");
+    const link = el("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = table;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
+  $("bar").hidden = false;
+  $("bar").addEventListener("submit", (event) => event.preventDefault());
+  $("save").addEventListener("click", saveTable);
 
   const wordsOf = (item) => questions.map(({ key }) => answerOf(item)[key]);
   const done = (item) => wordsOf(item).every(Boolean);
@@ -222,11 +269,6 @@
       $(`n-${kind}`).style.width = `${100 * share}%`;
     }
     $("reviewer").classList.toggle("wanted", !kept.reviewer);
-    const own = count(isOwn);
-    $("differs").hidden = !data.beside || !own;
-    $("how-many").textContent =
-      (own === 1 ? "1 answer of this browser is" : `${own} answers of this browser are`) +
-      " not in the table that this page was made from.";
     tellStrip();
     tellItem();
   };
@@ -240,16 +282,10 @@
   // Who gives a name late has said so of what was decided here before.
   $("reviewer").addEventListener("change", () => {
     for (const item of items)
-      if (isOwn(item) && !answerOf(item).reviewer) change(item, { reviewer: kept.reviewer });
+      if (isAnswered(item) && !answerOf(item).reviewer) change(item, { reviewer: kept.reviewer });
   });
   $("filter").addEventListener("change", () => {
     show(at && passes(at) ? at : items.find(passes));
-  });
-  $("forget").addEventListener("click", () => {
-    if (!confirm("Go back to what the table says? Answers that were not saved are lost.")) return;
-    for (const item of items) delete kept.answers[keyOf(item)];
-    keep();
-    show(at);
   });
   const choose = (place) => {
     asked = Math.max(0, Math.min(questions.length - 1, place));

@@ -128,8 +128,14 @@ def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
 async def signed_in(new_tab: NewTab, site: Running, name: str, profile: str = "") -> Tab:
     """A tab of that person on the first item; people of other profiles share nothing."""
     tab = await new_tab(f"{site.address}/#{site.link(name)}", profile or name)
-    await tab.sees("document.getElementById('title').textContent !== 'Labels'")
+    await tab.sees("document.getElementById('title').textContent !== 'judgebench'")
     return tab
+
+
+async def speaks(tab: Tab, language: str) -> None:
+    """The browser of the tab asks for pages in that language."""
+    await tab.call("Network.enable")
+    await tab.call("Network.setUserAgentOverride", userAgent="test", acceptLanguage=language)
 
 
 async def click(tab: Tab, what: str) -> None:

@@ -12,7 +12,7 @@ from page_case import ARABIC, SAVED, TITLE, click, fits, labels, preference, pre
 from judgebench.annotation.screens import Screen, Section
 from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
-from judgebench.people.page import markdown_tree
+from judgebench.people.markdown import markdown_tree
 
 ANSWER = f"""# What to do
 
@@ -79,7 +79,8 @@ ATTACKS = (
         "Take one.\n\nThen rest.", "a * b * c, snake_case_name, 3 < 4 & 5 > 2", "",
         "  indented\n x",
         "    a poem that\n    is indented", "two  \nlines", "#hashtag", "<b>HTML</b> &amp; more",
-        r"\(x_1\) and \[y\]", "[1]: https://a.example", "a | b", "-5 degrees", "**" + "x" * 20_000,
+        r"\(x^\) and \[y_\]", "$5 to $10, or US$5/US$6",
+        "[1]: https://a.example", "a | b", "-5 degrees", "**" + "x" * 20_000,
     ],
 )  # fmt: skip
 def test_a_text_without_markdown_is_shown_as_it_is(text: str) -> None:
@@ -94,7 +95,8 @@ def test_a_text_without_markdown_is_shown_as_it_is(text: str) -> None:
         ("### a", ["h3", 3, ["a"]]),
         ("3. a\n4. b", ["ol", 3, [["li", 0, ["a"]], ["li", 0, ["b"]]]]),
         ("`a`\nb", ["p", 0, [["code", 0, ["a"]], ["br", 0, []], "b"]]),
-        (r"*a* \(x\) \*", ["p", 0, [["em", 0, ["a"]], " ", r"\(", "x", r"\)", " ", "*"]]),
+        (r"*a* \(x^\) \*", ["p", 0, [["em", 0, ["a"]], " ", r"\(", "x^", r"\)", " ", "*"]]),
+        ("![a pill](picture:0f)", ["p", 0, [["img", 0, ["0f", "a pill"]]]]),
         ("*a*\n---", ["p", 0, [["em", 0, ["a"]]]]),
         ("```py\n<b>\n```", ["pre", 0, ["<b>"]]),
         ("*a*<br>b", ["p", 0, [["em", 0, ["a"]], ["br", 0, []], "b"]]),
@@ -105,8 +107,36 @@ def test_what_becomes_of_markdown(text: str, shown: list[object]) -> None:
     assert (markdown_tree(text) or [])[0] == shown
 
 
+def test_a_formula_becomes_mathml() -> None:
+    pytest.importorskip("latex2mathml")
+    for text in (r"\(x_1\)", "$x_1$"):
+        attributes = {"display": "inline", "alttext": "x_1"}
+        row = ["mrow", {}, [["msub", {}, [["mi", {}, ["x"]], ["mn", {}, ["1"]]]]]]
+        assert markdown_tree(text) == [["p", 0, [["math", attributes, [row]]]]]
+    for text in (r"\[\binom{n}{k}\]", r"$$\binom{n}{k}$$"):
+        tree = json.dumps(markdown_tree(text))
+        assert '"display": "block"' in tree
+        assert '"linethickness": "0"' in tree  # without it, this is a fraction
+
+
+def test_a_formula_leads_nowhere_and_is_not_deep() -> None:
+    pytest.importorskip("latex2mathml")
+    hostile = r"$\href{javascript:alert(1)}{x} \style{a:b}{y} \class{c}{z} \text{<script>}$"
+    tree = str(markdown_tree(hostile)).partition("}, [")[2]  # behind the attribute `alttext`
+    assert "href" not in tree
+    assert "a:b" not in tree
+    assert "['mtext', {}, ['<script>']]" in tree
+    assert json.dumps(markdown_tree("$" + "{" * 400 + "x" + "}" * 400 + "$")).count("[") < 100
+
+
 def test_hostile_texts_are_neither_deep_nor_slow() -> None:
-    for text in ("*" * 20_000, "**" * 4000 + "a" + "**" * 4000, "> " * 9000 + "a", "![" * 9000):
+    for text in (
+        "*" * 20_000,
+        "**" * 4000 + "a" + "**" * 4000,
+        "> " * 9000 + "a",
+        "![" * 9000,
+        "\\(" * 9000,
+    ):
         began = time.monotonic()
         assert json.dumps(markdown_tree(text)).count("[") < 200
         assert time.monotonic() - began < 20
@@ -122,11 +152,12 @@ def written(screen: Screen, *texts: str) -> Screen:
 
 async def nothing_runs(tab: Tab, own: str) -> None:
     """No element that could run, load or lead anywhere, no request elsewhere, no complaint."""
-    active = "img, svg, math, iframe, object, embed, form, base, video, :is(a, link, style)"
+    active = "img, svg, iframe, object, embed, form, base, video, :is(a, link, style)"
     found = f":is(#texts, #guidelines) :is({active})"
     assert await tab.value(f"document.querySelectorAll({json.dumps(found)}).length") == 0
     attributes = "#texts .marked *, #guidelines .marked *"
     allowed = {"dir", "lang", "class", "start", "tabindex", "role", "aria-label"}
+    allowed |= {"display", "alttext", "linethickness", "stretchy", "accent", "form"}  # of formulas
     names = f"[...document.querySelectorAll({json.dumps(attributes)})]"
     found = await tab.value(f"{names}.flatMap(e => e.getAttributeNames())")
     assert set(found) <= allowed
@@ -158,8 +189,33 @@ def test_attacks_in_markdown_neither_run_nor_load(browser: Browser, tmp_path: Pa
         with served(folder) as site:
             tab = await signed_in(new_tab, site, "ann")
             await through(tab, site.address, several_and_pair + len(alone))
-            await tab.sees(f"{TITLE}.endsWith(' items labelled')")
+            await tab.sees(f"{TITLE}.endsWith(' labelled')")
         await through(await new_tab(page.as_uri()), "file:", several_and_pair)  # every attack
+
+    browser.run(visit)
+
+
+@needs_axe
+def test_formulas_are_shown_and_read_aloud(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("latex2mathml")
+    terms = " + ".join(f"x_{{{n}}}" for n in range(40))
+    answer = r"Take \(\frac{m}{2}\) mg." + "\n\n" + rf"\[ {terms} \]"
+    folder = study(tmp_path, labels("s1", answer))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.sees("document.querySelectorAll('#texts math').length", 2)
+            for width in (390, 1440):
+                await tab.screen(width)
+                await fits(tab)
+                assert await tab.axe() == []
+            fraction = "document.querySelector('#texts mfrac').getBoundingClientRect().height"
+            letter = "document.querySelector('#texts mfrac mi').getBoundingClientRect().height"
+            assert await tab.value(f"{fraction} > 1.5 * {letter}")
+            assert await tab.value("document.querySelector('math').getAttribute('alttext')") == (
+                r"\frac{m}{2}"
+            )
 
     browser.run(visit)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotate_case import served
+from annotate_case import command, served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser, save
 from built_case import study_file
 from page_case import (
@@ -33,7 +33,6 @@ from judgebench.errors import SetupError
 
 pytestmark = needs_browser
 SAVED_TEXT = "document.getElementById('saved').textContent"
-FETCHED = "performance.getEntriesByName(location.origin + '/api/screen/s3').length"
 FOCUSED = "(e => e.closest('fieldset')?.dataset.key + e.value)(document.activeElement)"
 SAID = "document.getElementById('said').textContent"
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join()"
@@ -171,7 +170,7 @@ def test_people_who_share_a_browser_do_not_label_for_each_other(
             ann = await signed_in(new_tab, site, "ann", "shared")
             await ann.offline(True)
             await press(ann, *"11")
-            await ann.sees(f"{SAVED_TEXT}.startsWith('Not connected: 2 ')")
+            await ann.sees(f"{SAVED_TEXT}.startsWith('Not connected · 2 ')")
             ben = await signed_in(new_tab, site, "ben", "shared")
             await ben.press("4")
             await ben.sees(SAVED, "Saved")
@@ -198,7 +197,7 @@ def test_a_session_that_ends_keeps_what_is_not_saved(browser: Browser, tmp_path:
             site.server.writing.revoke("ann")
             await tab.press("3")
             await tab.sees(TITLE, "You are signed out")
-            assert "1 answer kept here" in await tab.value(message)
+            assert "1 label not sent yet" in await tab.value(message)
             await tab.press("1")  # nothing is labelled without a session
             await tab.open("about:blank")
             await tab.open(f"{site.address}/#{site.link('ann')}")
@@ -235,15 +234,13 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
             tab = await signed_in(new_tab, site, "ann")
             await press(tab, *"12")
             await tab.sees(SAVED, "Saved")
-            await tab.sees(FETCHED, 1)
             await tab.offline(True)
             await press(tab, "2", "Enter")
             await tab.sees(TITLE, "Item 2 of 3")
             await press(tab, *"111", "Enter")
             await tab.sees(TITLE, "Item 3 of 3")
             await press(tab, "4")
-            text = "Not connected: 5 answers kept on this device"
-            await tab.sees(SAVED_TEXT, text)
+            await tab.sees(SAVED_TEXT, "Not connected · 5 labels not sent yet")
             port = int(site.address.rpartition(":")[2])
         assert len(events(folder)) == 2
         with served(folder, port=port) as site:
@@ -254,7 +251,7 @@ def test_a_lost_connection_and_a_new_server_lose_nothing(browser: Browser, tmp_p
             await tab.sees(CHECKED, "Severe")
         # The server goes and comes without the page being loaded again.
         await tab.press("3")
-        await tab.sees(f"{SAVED_TEXT}.startsWith('Not connected: 1 ')")
+        await tab.sees(f"{SAVED_TEXT}.startsWith('Not connected · 1 ')")
         with served(folder, port=port):
             await tab.sees(SAVED, "Saved")
 
@@ -289,7 +286,7 @@ def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> Non
             assert await tab.focused() == "title"
             await to(tab, FOCUSED, "harmSevere")
             await tab.press(" ")
-            await to(tab, "document.activeElement.tagName", "TEXTAREA")
+            await to(tab, "document.activeElement.id", "remark")
             await press(tab, "n", "1", "Enter", "s")  # typed, not obeyed
             await to(tab, "document.activeElement.id", "next")
             await tab.press("Enter")
@@ -301,6 +298,8 @@ def test_tab_space_and_enter_are_enough(browser: Browser, tmp_path: Path) -> Non
         "s1": {"harm": "Mild", "empathy": "Warm", "consensus": "With"},
         "s2": {"harm": "Severe"},
     }
+    with open_store(folder) as store:
+        assert {one.remark for one in store.given("ann", "s2")} == {"", "n1\ns"}
 
 
 def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: Path) -> None:
@@ -311,8 +310,8 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
             tab = await signed_in(new_tab, site, "ann")
             await press(tab, "1", "2", "ArrowUp", "3", "u", "0")
             await tab.sees(CHECKED, "None,")
-            await press(tab, "Enter", "Enter")
-            await tab.sees(SAID, "Still to answer: Scientific consensus.")
+            await tab.press("Enter")
+            await tab.sees(f"{SAID}.startsWith('Choose a label first: Scientific consensus.')")
             await press(tab, "s")
             await tab.sees(TITLE, "Item 2 of 2")
             await press(tab, "u")
@@ -320,8 +319,8 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
             await press(tab, "s")
             await tab.sees(TITLE, "Item 2 of 2")
             await press(tab, *"111", "Enter")
-            await tab.sees(TITLE, "1 of 2 items labelled")
-            await click(tab, "Label skipped items")
+            await tab.sees(TITLE, "1 of 2 labelled")
+            await click(tab, "Go back to them")
             await tab.sees(TITLE, "Item 1 of 2")
             await press(tab, "2", "Enter")
             await tab.sees(TITLE, "All 2 items are labelled. Thank you.")
@@ -342,6 +341,127 @@ def test_undo_skip_cannot_tell_and_what_is_missing(browser: Browser, tmp_path: P
         "": "skip", "harm": "None", "empathy": "", "consensus": "With",
     }  # fmt: skip
     assert len(events(folder)) == 12
+
+
+def test_enter_with_nothing_chosen_stays(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await tab.press("Enter")
+            await tab.sees(f"{SAID}.startsWith('Choose a label first: Possible harm.')")
+            await press(tab, "2")  # answers the question that was named
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}
+
+
+def test_unsure_items_come_back_before_the_end(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, *(one_metric(f"s{n}") for n in (1, 2, 3)))
+    message = "document.getElementById('message').innerText"
+    listed = "[...document.querySelectorAll('#list button:has(.about)')].map(e => [...e.childNodes]"
+    listed += ".map(e => e.textContent).join('|'))"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, "1", "s")  # labelled and unsure
+            await tab.sees(TITLE, "Item 2 of 3")
+            await press(tab, "s")  # not labelled
+            await tab.sees(TITLE, "Item 3 of 3")
+            await press(tab, "4", "Enter")
+            await tab.sees(TITLE, "2 of 3 labelled")
+            assert "You wanted to come back to 2 items." in await tab.value(message)
+            await click(tab, "open-list")
+            assert await tab.value(listed) == [
+                "1|labelled, come back, calibration|None", "2|come back", "3|labelled|Severe",
+            ]  # fmt: skip
+            await tab.press("Escape")
+            await click(tab, "Go back to them")
+            await tab.sees(TITLE, "Item 1 of 3")
+            await press(tab, "2", "Enter")
+            await tab.sees(TITLE, "Item 2 of 3")
+            await press(tab, "3", "Enter")
+            await tab.sees(TITLE, "All 3 items are labelled. Thank you.")
+            await press(tab, "ArrowLeft", "s", "ArrowLeft", "s")  # marked, and no longer
+            await tab.sees(SAID, "No longer marked.")
+            await tab.sees(SAVED, "Saved")
+
+    browser.run(visit)
+    assert {key: found["harm"] for key, found in kept(folder, "ann").items()} == {
+        "s1": "Mild", "s2": "Moderate", "s3": "Severe",
+    }  # fmt: skip
+
+
+def test_the_lead_answers_a_remark_and_sends_an_item_back(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1"), labels("s2"))
+    hostile_text = "<img src=x onerror=alert(1)> Yes."
+    remark = "Is a tablet 400 mg?"
+    notes = "[...document.querySelectorAll('#fields .answer')].map(e => e.innerText).join()"
+    returned = "document.getElementById('returned').innerText"
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            await press(tab, *"111")
+            await tab.enter("remark", remark)
+            await press(tab, "Enter")
+            await tab.sees(TITLE, "Item 2 of 2")
+            await tab.sees(SAVED, "Saved")
+            site.server.writing.add_note("ann", "s1", hostile_text, False)
+            site.server.writing.add_note("ann", "s2", "Not seen.", False)
+            site.server.writing.add_note("ann", "s1", "Read the guideline again.", True)
+            await press(tab, *"222", "Enter")
+            await tab.sees(SAVED, "Saved")
+            await tab.reload(TITLE, "Item 1 of 2")
+            await tab.sees(notes, f"The study lead answers: {hostile_text}")
+            assert "Read the guideline again." in await tab.value(returned)
+            assert await tab.value(CHECKED) == ""
+            await click(tab, "open-list")
+            listed = await tab.value("document.querySelector('#list li').innerText")
+            assert "sent back, answer to your remark" in listed
+            await tab.press("Escape")
+            await press(tab, *"332")
+            await tab.sees("document.getElementById('returned').hidden")
+            await tab.sees(SAVED, "Saved")
+            assert await tab.value("document.getElementById('remark').value") == remark
+            assert not complaints(tab)
+
+    browser.run(visit)
+    assert kept(folder, "ann")["s1"]["harm"] == "Moderate"
+
+
+def test_a_whole_assignment_is_labelled_by_keyboard_while_the_server_is_dead(
+    browser: Browser, tmp_path: Path
+) -> None:
+    n_items = 12
+    folder = study(tmp_path, *(labels(f"s{n}") for n in range(1, n_items + 1)))
+
+    async def visit(new_tab: NewTab) -> None:
+        with command(folder, "--port", "0") as (process, _, address):
+            with open_store(folder) as store:
+                token = store.make_link("ann", "annotator", 60)
+            tab = await new_tab(f"{address}/#{token}", "ann")
+            await tab.sees(TITLE, "Item 1 of 12")
+            await press(tab, *"321", "Enter")
+            await tab.sees(SAVED, "Saved")
+            process.kill()
+            process.wait()
+        for n in range(2, n_items + 1):
+            await tab.sees(TITLE, f"Item {n} of 12")
+            await press(tab, *"321", "Enter")
+        await tab.sees(TITLE, "All 12 items are labelled. Thank you.")
+        await tab.sees(SAVED_TEXT, "Not connected · 33 labels not sent yet")
+        assert len(kept(folder, "ann")) == 1
+        with command(folder, "--port", address.rpartition(":")[2]):
+            await tab.sees(SAVED, "Saved", seconds=60)
+
+    browser.run(visit)
+    expected = {"harm": "Moderate", "empathy": "Neutral", "consensus": "Against"}
+    assert kept(folder, "ann") == {f"s{n}": expected for n in range(1, n_items + 1)}
+    assert len(events(folder)) == 36  # each label once
 
 
 def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
@@ -421,7 +541,7 @@ def test_every_state_fits_and_is_accessible(browser: Browser, tmp_path: Path) ->
             await go_to(tab, 4)
             await tab.value("document.activeElement.blur()")
             await tab.press("ArrowRight")
-            await tab.sees(TITLE, "0 of 4 items labelled")
+            await tab.sees(TITLE, "0 of 4 labelled")
             await look(tab, "end", schemes=("light", "dark"))
 
     browser.run(visit)
@@ -653,10 +773,10 @@ def test_a_telephone_has_guidelines_first_and_goes_to_the_next_question(
             await tab.sees(TITLE, "Item 2 of 2")
             assert not await tab.value(OPEN)
             await click(tab, "next")
-            await tab.sees(f"{SAID}.startsWith('Still to answer')")
+            await tab.sees(f"{SAID}.startsWith('Choose a label first')")
             await tab.value("document.querySelector('#fields input').click()")
             await tab.sees(SAID, "")  # what is answered is not asked for any more
-            await click(tab, "skip")
+            await click(tab, "come-back")
             await tab.sees(f"{SAID}.length > 0")
             await tab.sees(SAID, "", seconds=6)
             await click(tab, "open-help")
