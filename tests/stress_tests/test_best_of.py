@@ -130,4 +130,5 @@ def test_a_model_rewords_only_what_people_call_bad(
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert "of 32 passed every check" in result.output  # two answers, sixteen times
     items = [json.loads(line) for line in Path("set.jsonl").read_text().splitlines()]
-    assert {item["parent_id"] for item in items} == {"a0"}
+    assert "a0" in (parents := {item["parent_id"] for item in items})
+    assert parents <= {"a0", "a1"}  # what people call bad
