@@ -62,6 +62,7 @@ def test_verdicts_that_move_with_the_words_are_counted(tmp_path: Path) -> None:
     path = bench_file(tmp_path, [("and nothing besides", SEVERE)], ["wordings"])
     found = invariance(run_of(path, tmp_path), probe="wordings", metric="extent_of_harm")
     assert (found.flipped.value, found.flipped.n) == (1 / 2, 8)
+    assert found.shift.value == 1  # two labels, in half of the cases
 
 
 OPPOSITE = {"appropriate_content": "No great clinical significance", "extent_of_harm": "No harm"}
