@@ -73,16 +73,11 @@ class BySystemConfig(Learn):
 
 class ExamplesConfig(Learn):
     """The judge `from`, which must be a language model, with the `k` nearest labelled cases before
-    its question. `by` finds them: `words`, or an encoder (`minilm`, a folder or a hub name)."""
+    its question."""
 
     learn: Literal["examples"]
     source: Name = Field(alias="from")
     k: int = Field(default=6, ge=1, le=100)
-    by: str = WORDS
-
-    @property
-    def weights(self) -> dict[str, str]:
-        return {"by": self.by} if self.by != WORDS else {}
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -26,10 +26,10 @@ from judgebench.files import read_models, to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
-from judgebench.judges.retrieval import WORDS, KeptVectors, WordSearch
+from judgebench.judges.retrieval import WordSearch
 from judgebench.learning.folds import alike_texts, components
 from judgebench.learning.learnt import Learner, Material, TrainingSet, verdict_of
-from judgebench.models.checkpoints import ChatEncoder, find_beside, tokenizer_of
+from judgebench.models.checkpoints import ChatEncoder, tokenizer_of
 from judgebench.models.contract import Message, Request
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric, normalise
@@ -122,8 +122,7 @@ def read_silver(path: Path, rubric: Rubric) -> TrainingSet:
     lines = read_models(path, SilverLine, lambda line: _wrong_labels(line, rubric))
     if not lines:
         raise SetupError(Problem("holds no line to learn from", str(path)))
-    keys = ("item_id", "text", "question", "system", "reference", "group")
-    answers = [Answer(**{key: getattr(line, key) for key in keys}) for line in lines]
+    answers = [Answer(**line.model_dump(exclude={"labels", "rationale"})) for line in lines]
     codes = {}
     for metric in rubric.metrics:
         labels = [line.labels.get(metric.id) for line in lines]
@@ -264,31 +263,21 @@ def open_examples(entry: ExamplesConfig, bench: Bench, folder: Path) -> Examples
         message = "gives reasons with its labels, looks things up or is shown several texts, and "
         message += "labelled answers have labels alone to show"
         raise SetupError(Problem(message, str(bench.file), None, field, judge.name, allowed))
-    opened = partial(open_judge, judge, bench.file, folder)
-    if entry.by == WORDS:
-        return Examples(judge, opened, entry.k)
-    kept = KeptVectors(find_beside(entry.by, bench.file.parent), folder / "tuning" / ".vectors")
-    return Examples(judge, opened, entry.k, kept)
+    return Examples(judge, partial(open_judge, judge, bench.file, folder), entry.k)
 
 
 class Examples(OfJudge):
-    """The judge `judge`, with the `k` nearest labelled cases before its question.
-
-    They are found by the vectors `kept`, or by words (BM25). Choosing the nearest: Liu et al.
-    (2022), "What Makes Good In-Context Examples for GPT-3?", section 3.
+    """The judge `judge`, with the `k` labelled cases that are nearest by their words (BM25) before
+    its question. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context Examples for
+    GPT-3?", section 3.
     """
 
-    def __init__(
-        self, judge: LLMJudge, opened: Callable[[], LLMJudge], k: int,
-        kept: KeptVectors | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, judge: LLMJudge, opened: Callable[[], LLMJudge], k: int) -> None:
         super().__init__(judge, opened)
-        self._k, self._kept = k, kept
-        self.calls = (0, judge.calls_an_answer)
+        self._k, self.calls = k, (0, judge.calls_an_answer)
 
     def describe(self) -> Mapping[str, Any]:
-        by = self._kept.about if self._kept else {"name": WORDS}
-        return {"learn": "examples", "from": self.original.signature, "k": self._k, "by": by}
+        return {"learn": "examples", "from": self.original.signature, "k": self._k}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Keeps the cases. Raises SetupError where none can be shown with all of its labels."""
@@ -310,14 +299,9 @@ class Examples(OfJudge):
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         answers = read_answers(folder / _CASES)
         labels = json.loads((folder / _LABELS).read_text())
-        scores = _scores(answers, self._kept)
+        scores = WordSearch([*map(_text, answers)]).scores
         cases = _Cases(answers, labels, self.asked, self._k, scores)
         yield from self.asked.shown_before(cases.turns).judge(tasks)
-
-    def close(self) -> None:
-        super().close()
-        if self._kept is not None:
-            self._kept.close()
 
 
 @dataclass
@@ -368,12 +352,3 @@ class _Cases:
 
 def _text(answer: Answer) -> str:
     return f"{answer.question}\n{answer.text}"
-
-
-def _scores(answers: Sequence[Answer], kept: KeptVectors | None) -> Callable[[str], FloatArray]:
-    """The nearness of each answer to a text: by their vectors, or by words."""
-    texts = [*map(_text, answers)]
-    if kept is None:
-        return WordSearch(texts).scores
-    vectors = kept.of(texts)
-    return lambda text: np.asarray(vectors @ kept.of([text])[0])

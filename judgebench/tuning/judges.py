@@ -15,6 +15,7 @@ from judgebench.learning.learnt import (
     Learner,
     LearntJudge,
     Material,
+    TrainingSet,
     bench_material,
     describe_folds,
 )
@@ -199,16 +200,17 @@ def _material(bench: Bench) -> Material:
     rubric = bench.rubric.of_kind("answer")
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
-    gather, silver = Gathered(str(bench.file)), {}
+    gather, silver = Gathered(str(bench.file)), dict[str, TrainingSet]()
     for entry in bench.learning:
         for name in entry.silver if isinstance(entry, Learn) else ():
             path, field = bench.file.parent / name, f"judges.{entry.name}.stages"
-            silver[name] = gather(field, read_silver, path, rubric)
+            if labelled := gather(field, read_silver, path, rubric):
+                silver[name] = labelled
     how = (bench, rubric, _settings(bench).folds, bench.config.seed)
     material = gather("tuning", bench_material, *how)
     gather.raise_any()
     assert material is not None
-    return with_silver(material, {name: found for name, found in silver.items() if found})
+    return with_silver(material, silver)
 
 
 def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:

@@ -16,12 +16,11 @@ import numpy as np
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.judges.retrieval import WORDS, words_of
-from judgebench.learning.folds import Folds, folds_of
+from judgebench.learning.folds import alike, components
 from judgebench.people.page import Item
-from judgebench.records import Answer, Results, Row
-from judgebench.stats.arrays import FloatArray, IntArray
+from judgebench.records import Results, Row
+from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import clustered_mean
-from judgebench.studies.answers import indexed
 
 FOLDS, _INNER, _LEAST = 5, 3, 10
 _GRID = {"C": [0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}
@@ -41,35 +40,33 @@ class Classifier:
             if len(some) < _LEAST:
                 message = f"there are {len(some)} {name} items, and at least {_LEAST} are needed"
                 raise SetupError(Problem(message))
-        self._items = [*accepted, *rejected]
-        self._good = np.repeat([1, 0], [len(accepted), len(rejected)])
         self._embed = _embedder(encoder)
-        self._features = self._embed(self._items)
-        teachers = [item["teacher"]["name"] for item in self._items]
+        items = [*accepted, *rejected]
+        self._good = np.repeat([1, 0], [len(accepted), len(rejected)])
+        self._features = self._embed(items)
+        texts = alike([item["text"] for item in items])
+        self._questions = alike([item["question"] or item["item_id"] for item in items])
+        self._groups = components(self._questions, texts)
+        teachers = [item["teacher"]["name"] for item in items]
         self.by = "teacher" if len(set(teachers)) > 1 else "system"
-        systems = [item["system"] for item in self._items]
-        self._authors = np.array(teachers if self.by == "teacher" else systems)
-
-    @cached_property
-    def folds(self) -> Folds:
-        """Nothing is judged by what was learnt from its question, or from nearly its answer."""
-        answers = [
-            Answer(str(row), item["text"], question=item["question"])
-            for row, item in enumerate(self._items)
-        ]
-        return folds_of(indexed(answers), FOLDS)
+        self._authors = teachers if self.by == "teacher" else [item["system"] for item in items]
 
     @cached_property
     def out_of_fold(self) -> FloatArray:
-        """(items,): how far on the good side each is, by what was learnt from other folds."""
-        sides = np.full(len(self._items), np.nan)
-        for fold in range(FOLDS):
-            judged = np.flatnonzero(self.folds.of == fold)
-            sides[judged] = self._learnt(self.folds.training(judged), judged)
-        if np.isnan(sides).all():
+        """(items,): how far on the good side each is, by what was learnt from other questions, and
+        from no answer that is nearly its own."""
+        return self._out_of_fold(_search(), self._features)
+
+    def _out_of_fold(self, model: Any, features: Any) -> FloatArray:
+        from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
+
+        folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0)
+        how = {"cv": folds, "groups": self._groups, "method": "decision_function"}
+        try:
+            return np.asarray(cross_val_predict(model, features, self._good, **how))
+        except ValueError as error:
             message = "the accepted or the rejected items are of too few questions to learn from"
-            raise SetupError(Problem(message))
-        return sides
+            raise SetupError(Problem(message)) from error
 
     def split(self, items: Sequence[Item]) -> Mapping[str, Sequence[Item]]:
         """Other items as `better` and `worse`, each with its `quality`: the probability that it is
@@ -78,9 +75,9 @@ class Classifier:
 
         parts: dict[str, list[Item]] = {"better": [], "worse": []}
         if items:
-            known = ~np.isnan(self.out_of_fold)
-            scale = LogisticRegression().fit(self.out_of_fold[known, None], self._good[known])
-            sides = self._fit(np.arange(len(self._good))).decision_function(self._embed(items))
+            scale = LogisticRegression().fit(self.out_of_fold[:, None], self._good)
+            classifier = _search().fit(self._features, self._good)
+            sides = classifier.decision_function(self._embed(items))
             p_good = scale.predict_proba(sides[:, None])[:, 1].tolist()
             for item, p in zip(items, p_good, strict=True):
                 part = parts["better" if p >= 0.5 else "worse"]
@@ -90,41 +87,27 @@ class Classifier:
     def measured(self) -> Results:
         """Accuracies in nested cross-validation, over questions, each a `statistic`: of the
         classifier, of knowing the author alone, and the one minus the other."""
-        sides = self.out_of_fold
-        right = np.where(np.isnan(sides), np.nan, (sides > 0) == self._good)
-        author = np.full(len(right), np.nan)
-        for fold in range(FOLDS):
-            judged = np.flatnonzero(self.folds.of == fold)
-            train = self.folds.training(judged)
-            for row in judged:
-                same = train[self._authors[train] == self._authors[row]]
-                share = self._good[same if len(same) else train].mean()
-                author[row] = (share >= 0.5) == self._good[row]
-        none = "others wrote too few of both kinds to learn from"
-        rate = partial(clustered_mean, clusters=self.folds.question, undefined=none)
-        rates = {
-            "classifier": rate(right, kind="share"),
-            "author": rate(author, kind="share"),
-            "classifier minus author": rate(right - author),
+        from sklearn.feature_extraction import DictVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        authors = DictVectorizer().fit_transform([{"by": name} for name in self._authors])
+        sides = {
+            "classifier": self.out_of_fold,
+            "author": self._out_of_fold(LogisticRegression(), authors),
         }
+        right = {name: (side > 0) == self._good for name, side in sides.items()}
+        rate = partial(clustered_mean, clusters=self._questions, undefined="no item")
+        rates = {name: rate(1.0 * x, kind="share") for name, x in right.items()}
+        rates["classifier minus author"] = rate(1.0 * right["classifier"] - right["author"])
         keys = {"author": self.by}
         return Results(tuple(Row("quality", k, e, keys=keys) for k, e in rates.items()))
 
-    def _learnt(self, train: IntArray, judged: IntArray) -> FloatArray:
-        """(judged,): how far on the good side, NaN where nothing can be learnt."""
-        questions = self.folds.question[train]
-        if any(len(set(questions[self._good[train] == one])) < _INNER for one in (0, 1)):
-            return np.full(len(judged), np.nan)
-        return np.asarray(self._fit(train).decision_function(self._features[judged]))
 
-    def _fit(self, rows: IntArray) -> Any:
-        from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
-        from sklearn.svm import SVC
+def _search() -> Any:
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import SVC
 
-        folds = StratifiedGroupKFold(_INNER, shuffle=True, random_state=0)
-        search = GridSearchCV(SVC(), _GRID, cv=folds, error_score=0.0)
-        groups = self.folds.question[rows]
-        return search.fit(self._features[rows], self._good[rows], groups=groups)
+    return GridSearchCV(SVC(), _GRID, cv=_INNER)
 
 
 def _embedder(encoder: str) -> Callable[[Sequence[Item]], Any]:

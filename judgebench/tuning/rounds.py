@@ -246,8 +246,9 @@ class Rounds(Learner):
         proposals, taken = dict[str, Dialogue](), dict[str, Dialogue]()
         for number in range(1, self._config.n + 1):
             dialogues = discuss(self._cases(_revised(train, taken), work), self._panel, work)
-            proposals |= {key: d for key, d in dialogues.items() if d.is_proposal}
-            accepted, undecided = self._decide(dialogues)
+            proposed = {key: d for key, d in dialogues.items() if d.is_proposal}
+            proposals |= proposed
+            accepted, undecided = self._decide(proposed)
             waiting += undecided
             outcomes = Counter(dialogue.outcome for dialogue in dialogues.values())
             rounds.append({"outcomes": dict(outcomes), "revised": len(accepted)})
@@ -283,17 +284,16 @@ class Rounds(Learner):
         self._learner.close()
 
     def _decide(
-        self, dialogues: Mapping[str, Dialogue]
+        self, proposed: Mapping[str, Dialogue]
     ) -> tuple[Mapping[str, Dialogue], Sequence[str]]:
-        """The dialogues whose proposals are taken, and the keys of those that people have to
-        decide."""
+        """The proposals that are taken, and the keys of those that people have to decide."""
         taken, waiting = {}, []
-        for key, dialogue in dialogues.items():
+        for key, dialogue in proposed.items():
             if dialogue.outcome == "agreed" and self._config.decide == "agreed":
                 taken[key] = dialogue
-            elif dialogue.is_proposal and key not in self._decisions:
+            elif key not in self._decisions:
                 waiting.append(key)
-            elif dialogue.is_proposal and self._decisions[key]["decision"] == ACCEPT:
+            elif self._decisions[key]["decision"] == ACCEPT:
                 taken[key] = dialogue
         return taken, waiting
 

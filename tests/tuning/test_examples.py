@@ -86,7 +86,7 @@ def test_a_run_shows_the_nearest_cases_of_other_folds(tmp_path: Path) -> None:
     assert {found["llm"][i] for i in texts} == {"Curt"}
     assert {v.status for v in RunFolder(run).verdicts("shots")} == {Status.OK}
     facts = json.loads(next((run / "tuning" / "shots").glob("*/fold-1/learnt.json")).read_text())
-    assert facts["cases"] == facts["cases_with_every_label"] <= 20
+    assert 0 < facts["cases"] <= 20
 
 
 def test_it_stops_at_the_budget_and_goes_on(tmp_path: Path) -> None:
@@ -222,7 +222,6 @@ def test_each_metric_by_itself_takes_cases_with_that_label(tmp_path: Path) -> No
         ("from: llm, k: 0", r"k: .*greater than or equal to 1"),
         ("k: 2", r"from: Field required"),
         ("from: wordy", "gives reasons with its labels, looks things up or is shown several"),
-        ("from: llm, by: no-such-encoder", "no-such-encoder|an encoder needs the package"),
         ("from: llm, by: given, learn: instructions", r"shots\.by: is no language model of this"),
     ],
 )
@@ -244,7 +243,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, entry: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("key", "entry"),
     [
-        ("by", "learn: examples, from: llm, by: someone/some-encoder"),
         ("encoder", "learn: head, encoder: someone/some-encoder"),
         ("model", "learn: lora, model: someone/some-model"),
     ],

@@ -71,29 +71,6 @@ def test_noise_teaches_nothing() -> None:
     assert "Not shown to know more than the system." in [*sentences(found)][-1]
 
 
-def test_the_out_of_fold_sides_are_those_of_scikit_learn(planted: Classifier) -> None:
-    """Against a fit by hand with the parameters that the grid may choose."""
-    from sklearn.feature_extraction.text import HashingVectorizer
-    from sklearn.svm import SVC
-
-    from judgebench.judges.retrieval import words_of
-
-    good = items(24, "the dose is right", "gpt", 1) + items(24, "the dose is right", "chat", 2)
-    bad = items(18, "who knows anyway", "gpt", 3) + items(24, "who knows anyway", "chat", 4)
-    texts = np.array([f"{i['question']}\n{i['text']}\nrisk: Low\n{i['rationale']}"
-                      for i in good + bad], dtype=object)  # fmt: skip
-    y = np.repeat([1, 0], [48, 42])
-    judged = np.flatnonzero(planted.folds.of == 0)
-    train = planted.folds.training(judged)
-    words = HashingVectorizer(tokenizer=words_of, token_pattern=None, binary=True)
-    X, Z = words.transform(texts[train]), words.transform(texts[judged])
-    own = [
-        SVC(C=C, kernel=kernel).fit(X, y[train]).decision_function(Z)
-        for C in (0.1, 1, 10) for kernel in ("linear", "rbf")
-    ]  # fmt: skip
-    assert any(np.allclose(planted.out_of_fold[judged], one) for one in own)
-
-
 def test_other_items_are_split_the_same_way_each_time(planted: Classifier) -> None:
     others = items(8, "the dose is right", "gpt", 11) + items(5, "who knows anyway", "gpt", 12)
     parts = planted.split(others)
