@@ -59,11 +59,6 @@ class Learn(StrictModel):
         named = {key: getattr(self, key, WORDS) for key in ("encoder", "model")}
         return {key: name for key, name in named.items() if name != WORDS}
 
-    @property
-    def before(self) -> tuple[str, ...]:
-        """The judges among them that it is to be better than."""
-        return self.needs
-
 
 class BySystemConfig(Learn):
     """A control: the most common label of whoever wrote the answer."""
@@ -95,10 +90,6 @@ class InstructionsConfig(Learn):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.source, self.by or self.source)))
-
-    @property
-    def before(self) -> tuple[str, ...]:
         return (self.source,)
 
 

@@ -73,7 +73,6 @@ class Instructions(OfJudge):
     ) -> None:  # fmt: skip
         super().__init__(judge, opened)
         self._entry, self._writer, each = entry, writer, judge.calls_an_answer
-        self.needs = entry.needs
         judged = _MAX_HELD_OUT * (1 + entry.revisions) + _SHOWN * entry.revisions
         self.calls = judged * each + entry.revisions, each
 

@@ -63,7 +63,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     material, home = _material(bench), folder.path / FOLDER
     folds = describe_folds(material)
     for entry in entries:
-        own, more = _for(entry, material, bench), {"from": entry.before, "folds": folds}
+        own, more = _for(entry, material, bench), {"from": entry.needs, "folds": folds}
         kind = "control" if isinstance(entry, CONTROLS) else "judge"
         learner = learner_of(entry, bench, folder)
         judge = LearntJudge(entry.name, learner, own, own.cells, home, kind=kind, more=more)

@@ -144,7 +144,7 @@ class Panel:
         case, decoding = dialogue.case, self.speaker(dialogue).config.decoding
         rubric = self.rubric.only([case.metric])
         (metric,) = rubric.metrics
-        lines = [f"Label that people gave: {case.taught}", f"Label of the judge: {case.judged}"]
+        lines = [f"Label that it is taught: {case.taught}", f"Label of the judge: {case.judged}"]
         reason = {}
         if dialogue.turns:
             lines.append(f"Label of your colleague: {dialogue.turns[-1].label}")

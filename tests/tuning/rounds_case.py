@@ -111,7 +111,7 @@ def agreeing(request: Request) -> str:
 
 
 def objecting(request: Request) -> str:
-    return proposal(_label(request, "Label that people gave"), "it is as people say")
+    return proposal(_label(request, "Label that it is taught"), "it is as people say")
 
 
 def panel(folder: Path, suggester: Reply, objector: Reply) -> Panel:
