@@ -58,8 +58,9 @@ def bench(
     asked = Asked(bench, run, extent, output, local_only)
     benchmark(asked, TuningExtension())
     if export and to and not extent.dry_run:
-        jb.export_judge(bench, export, to, folder=run, merged=merged)
-        typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}")
+        data_folder = extent.data_folder
+        jb.export_judge(bench, export, to, folder=run, merged=merged, data_folder=data_folder)
+        typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
 
 
 @app.command()

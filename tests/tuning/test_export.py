@@ -285,9 +285,9 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
     bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     jb.run(bench, run)
     given = ("tune", bench, "--run", run, "--export", "who", "--to", tmp_path / "to")
-    code, out, err = call(*given)
+    code, _, err = call(*given)
     assert code == 0, err
-    assert f"who is in {tmp_path / 'to'}; for its entry, read {tmp_path}/to/README.md" in out
+    assert f"who is in {tmp_path / 'to'}; for its entry, read {tmp_path}/to/README.md" in err
     before = (tmp_path / "to" / "manifest.json").read_bytes()
     code, _, err = call(*given)
     assert code != 0
