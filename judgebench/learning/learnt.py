@@ -40,8 +40,7 @@ class TrainingSet:
     that answers share which have one question, or nearly the same text.
 
     `reasons` (answers,), where there are any, say why the labels are right. `beside` holds, by the
-    file, what may be learnt from as well: answers with the labels that machines gave them. `again`
-    is learnt from once more, in this order, by whoever learns in steps.
+    file, what may be learnt from as well: answers with the labels that machines gave them.
     """
 
     rubric: Rubric
@@ -51,7 +50,6 @@ class TrainingSet:
     text: IntArray
     reasons: Sequence[str] = ()
     beside: Mapping[str, TrainingSet] = field(default_factory=dict)
-    again: Sequence[TrainingSet] = ()
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -62,7 +60,7 @@ class TrainingSet:
         keys = [[answer.item_id, answer.content_hash, answer.system] for answer in self.answers]
         labels = {m: found.tolist() for m, found in self.labels.items()}
         beside = {name: more.hash for name, more in self.beside.items()}
-        more = [list(self.reasons), beside, [more.hash for more in self.again]]
+        more = [list(self.reasons), beside]
         return content_hash([keys, labels, *more] if any(more) else [keys, labels])
 
     def only(self, rows: IntArray) -> TrainingSet:
@@ -80,8 +78,7 @@ class TrainingSet:
         """Without all that has one of these questions, or says nearly one of these texts."""
         known = np.isin(self.question, question) | np.isin(self.text, text)
         beside = {name: more.apart_from(question, text) for name, more in self.beside.items()}
-        again = [more.apart_from(question, text) for more in self.again]
-        return replace(self.only(np.flatnonzero(~known)), beside=beside, again=again)
+        return replace(self.only(np.flatnonzero(~known)), beside=beside)
 
     def folds(self, n: int, seed: int = 0) -> Iterator[tuple[TrainingSet, TrainingSet]]:
         """Nested folds, to choose by: what is learnt from, and what is then judged. As many as

@@ -69,8 +69,7 @@ class Stop:
 class Budget:
     """US dollars for all who share it, whatever thread they are in; `limit` None means any sum.
 
-    `spent` is what the run folder has cost so far, `highest` the most that one call has cost or
-    is expected to.
+    `spent` is what the run folder has cost so far, `highest` the most that one call has cost.
     """
 
     def __init__(self, limit: float | None, spent: float = 0.0, highest: float = 0.0) -> None:
@@ -80,11 +79,6 @@ class Budget:
         self._in_flight = 0
         self.unpriced: SetupError | None = None
         self._lock = threading.Condition()
-
-    def expect(self, cost: float) -> None:
-        """One of the calls to come is expected to cost so much."""
-        with self._lock:
-            self._highest = max(self._highest, cost)
 
     def may_ask(self) -> bool:
         """True where one more call fits, should it and all in flight cost as much as the most

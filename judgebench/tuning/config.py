@@ -18,35 +18,21 @@ from judgebench.models.contract import Conditioning
 HUMAN, MIXED, SHUFFLED = "human", "mixed", "shuffled"
 
 
-class Stage(StrictModel):
-    """One stage of a training.
-
-    `data` is a file of machine-made labels, `human`, or `mixed`: what the other stages leave of
-    all of them. `share` is how much of the data is drawn: half where there is a mixed stage to
-    take the rest, else all. The stage `shuffled` makes one block of those before it.
-    """
-
-    data: str = Field(min_length=1)
-    share: float | None = Field(default=None, gt=0, le=1)
-
-
-def files_of(stages: Sequence[Stage]) -> tuple[str, ...]:
+def files_of(stages: Sequence[str]) -> tuple[str, ...]:
     """The files that stages name, each once."""
-    names = [s.data for s in stages if s.data not in (HUMAN, MIXED, SHUFFLED)]
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(s for s in stages if s not in (HUMAN, MIXED, SHUFFLED)))
 
 
 class RoundsConfig(StrictModel):
     """At most `n` rounds of introspection: where the judge, out of fold, disagrees with what it is
-    taught, the `suggester` proposes a revision and the `objector` accepts it or objects, in at most
-    so many `exchanges`. Both are language models of the file. Then people `decide`, of every
-    proposal, or only where the two have not `agreed`.
+    taught, the `suggester` proposes a revision and the `objector` accepts it or objects. Both are
+    language models of the file. Then people `decide`, of every proposal, or only where the two have
+    not `agreed`.
     """
 
     n: int = Field(default=2, ge=1, le=10)
     suggester: Name
     objector: Name
-    exchanges: int = Field(default=3, ge=1, le=10)
     decide: Literal["people", "agreed"] = "people"
 
 
@@ -73,11 +59,6 @@ class Learn(StrictModel):
         named = {key: getattr(self, key, WORDS) for key in ("encoder", "model")}
         return {key: name for key, name in named.items() if name != WORDS}
 
-    @property
-    def before(self) -> tuple[str, ...]:
-        """The judges among them that it is to be better than."""
-        return self.needs
-
 
 class BySystemConfig(Learn):
     """A control: the most common label of whoever wrote the answer."""
@@ -87,16 +68,11 @@ class BySystemConfig(Learn):
 
 class ExamplesConfig(Learn):
     """The judge `from`, which must be a language model, with the `k` nearest labelled cases before
-    its question. `by` finds them: `words`, or an encoder (`minilm`, a folder or a hub name)."""
+    its question."""
 
     learn: Literal["examples"]
     source: Name = Field(alias="from")
     k: int = Field(default=6, ge=1, le=100)
-    by: str = WORDS
-
-    @property
-    def weights(self) -> dict[str, str]:
-        return {"by": self.by} if self.by != WORDS else {}
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -104,21 +80,16 @@ class ExamplesConfig(Learn):
 
 
 class InstructionsConfig(Learn):
-    """The judge `from`, by a wording of its rubric that is revised at most `revisions` times, each
-    with as many `tries`. `by` is the language model that revises it, by default the judge's."""
+    """The judge `from`, by a wording of its instructions that is revised at most `revisions` times.
+    `by` is the language model that revises it, by default the judge's."""
 
     learn: Literal["instructions"]
     source: Name = Field(alias="from")
     by: Name | None = None
     revisions: int = Field(default=5, ge=1, le=50)
-    tries: int = Field(default=2, ge=1, le=10)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.source, self.by or self.source)))
-
-    @property
-    def before(self) -> tuple[str, ...]:
         return (self.source,)
 
 
@@ -159,7 +130,12 @@ class LoraConfig(Learn):
     examples and computes at most `tokens` side by side, so that fewer need less memory. What is
     longer than the `context` is left out of the training. It is asked with the `prompt`, and for
     label `probabilities` as any judge. `alpha` is twice the rank unless given, and `learning_rate`
-    2e-4, or 2e-5 of all weights. Without `stages` the labels of people are learnt at once.
+    2e-4, or 2e-5 of all weights.
+
+    `stages` are learnt in order: files of machine-made labels, `human`, and `mixed`, what the other
+    stages leave of all of them. A stage draws half of its data where there is a mixed one to take
+    the rest, else all. `shuffled` makes one block of those before it. Without stages the labels of
+    people are learnt at once.
     """
 
     learn: Literal["lora"]
@@ -173,7 +149,7 @@ class LoraConfig(Learn):
     context: int | None = Field(default=None, ge=256)
     prompt: str = "structured"
     probabilities: Conditioning | None = None
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[Annotated[str, Field(min_length=1)], ...] = ()
 
 
 _MODELS: dict[str, type[Learn]] = {

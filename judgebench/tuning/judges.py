@@ -15,6 +15,7 @@ from judgebench.learning.learnt import (
     Learner,
     LearntJudge,
     Material,
+    TrainingSet,
     bench_material,
     describe_folds,
 )
@@ -36,7 +37,6 @@ from judgebench.tuning.config import (
     Learn,
     LoraConfig,
     RecalibrateConfig,
-    Stage,
     TuningConfig,
 )
 from judgebench.tuning.examples import BySystem, open_examples, read_silver, with_silver
@@ -53,52 +53,40 @@ NO_SKLEARN = "The baseline bag-of-words is left out: it needs scikit-learn (the 
 def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | TunedJudge]:
     """A judge for each entry that learns, in folds, the controls that are fitted in the same folds,
     and the judges that were tuned elsewhere. Raises SetupError where nothing can be learnt."""
-    tuned = [
+    judges: list[LearntJudge | TunedJudge] = [
         TunedJudge(entry, bench, partial(learner_of, folder=folder))
         for entry in bench.learning
         if isinstance(entry, TunedEntry)
     ]
     if not (entries := _with_controls(bench)):
-        return tuned
-    material = _material(bench)
-    told = describe_folds(material)
-    judges = [
-        LearntJudge(
-            entry.name, learner_of(entry, bench, folder), own, own.cells,
-            folder.path / FOLDER, kind="control" if isinstance(entry, CONTROLS) else "judge",
-            more={"from": entry.before if isinstance(entry, Learn) else (), "folds": told},
-        )
-        for entry in entries
-        for own in [_for(entry, material, bench)]
-    ]  # fmt: skip
+        return judges
+    material, home = _material(bench), folder.path / FOLDER
+    folds = describe_folds(material)
+    for entry in entries:
+        own, more = _for(entry, material, bench), {"from": entry.needs, "folds": folds}
+        kind = "control" if isinstance(entry, CONTROLS) else "judge"
+        learner = learner_of(entry, bench, folder)
+        judge = LearntJudge(entry.name, learner, own, own.cells, home, kind=kind, more=more)
+        judges.append(judge)
     if bench.config.controls is True and not (has_sklearn() or bench.dataset.textless):
-        judges[0].notes = (NO_SKLEARN,)
-    return [*tuned, *judges]
+        judge.notes = (NO_SKLEARN,)
+    return judges
 
 
 def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     """The extension of `judgebench tune`: every judge that learns once more, on what it is scored
-    on, from fewer labels, and without the answers of a system."""
+    on, from fewer labels, without the answers of a system, and without what is to make it better.
+    """
     if not (entries := _with_controls(bench)):
         message = "has no judge that learns: give one the key `learn`"
         raise SetupError(Problem(message, str(bench.file), field="judges"))
-    material = _material(bench)
-    return [
-        LearntJudge(
-            f"{entry.name}~{name}", learner, own, cells,
-            folder.path / FOLDER, kind="tuning", more={"of": entry.name, "as": name},
-        )
-        for entry in entries
-        for own in [_for(entry, material, bench)]
-        for name, learner, cells in [
-            *(
-                (name, learner_of(entry, bench, folder), cells)
-                for name, cells in _examined(own, _settings(bench), bench.config.seed)
-                if name == "in-sample" or not (isinstance(entry, Learn) and entry.rounds)
-            ),
-            *((n, made, own.cells) for n, made in _baselines(entry, bench, folder)),
-        ]
-    ]  # fmt: skip
+    material, judges, home = _material(bench), list[LearntJudge](), folder.path / FOLDER
+    for entry in entries:
+        own = _for(entry, material, bench)
+        for name, learner, cells in _ways(entry, own, bench, folder):
+            more, named = {"of": entry.name, "as": name}, f"{entry.name}~{name}"
+            judges.append(LearntJudge(named, learner, own, cells, home, kind="tuning", more=more))
+    return judges
 
 
 @dataclass(frozen=True)
@@ -112,47 +100,55 @@ class TuningExtension:
         return Extension(feature=self.feature, answers=answers, learnt=open_examination)
 
 
-def _examined(
-    material: Material, settings: TuningConfig, seed: int
-) -> Iterator[tuple[str, Sequence[Cell]]]:
-    every = np.arange(len(material.answers))
-    yield "in-sample", [Cell("all", material.labelled, every)]
-    folds = material.cells
+def _ways(
+    entry: Learn, material: Material, bench: Bench, folder: RunFolder
+) -> Iterator[tuple[str, Learner, Sequence[Cell]]]:
+    """The other ways to teach a judge, each with a learner of its own."""
+    for name, cells in _examined(material, bench):
+        # People would have to decide on the rounds of each way anew.
+        if name == "in-sample" or not entry.rounds:
+            yield name, learner_of(entry, bench, folder), cells
+    if len(stages := getattr(entry, "stages", ())) > 1:
+        shuffled = entry.model_copy(update={"stages": (*stages, SHUFFLED)})
+        yield SHUFFLED, learner_of(shuffled, bench, folder), material.cells
+    if entry.rounds:
+        plain = entry.model_copy(update={"rounds": None})
+        yield "unrevised", learner_of(plain, bench, folder), material.cells
+
+
+def _examined(material: Material, bench: Bench) -> Iterator[tuple[str, Sequence[Cell]]]:
+    """The cells of a judge without folds, with fewer labels, and without a system's answers."""
+    folds, settings = material.cells, _settings(bench)
+    yield "in-sample", [Cell("all", material.labelled, np.arange(len(material.answers)))]
     # Drawn once, so that fewer labels are some of the more.
-    drawn = [np.random.default_rng([seed, k]).permutation(c.train) for k, c in enumerate(folds)]
+    drawn = [
+        np.random.default_rng([bench.config.seed, number]).permutation(cell.train)
+        for number, cell in enumerate(folds)
+    ]
     for n in settings.curve:
         some = zip(folds, drawn, strict=True)
-        yield f"n{n}", [Cell(c.name, np.sort(rows[:n]), c.judged) for c, rows in some]
+        yield f"n{n}", [Cell(cell.name, np.sort(rows[:n]), cell.judged) for cell, rows in some]
     systems = np.array([answer.system for answer in material.answers])
     for system in settings.holdout_systems:
-        own = systems == system
+        own = np.flatnonzero(systems == system)
         yield (
             f"without-{system}",
-            [Cell(c.name, c.train[~own[c.train]], c.judged[own[c.judged]]) for c in folds],
+            [
+                Cell(c.name, np.setdiff1d(c.train, own), np.intersect1d(c.judged, own))
+                for c in folds
+            ],
         )
 
 
-def _baselines(
-    entry: LearntEntry, bench: Bench, folder: RunFolder
-) -> Iterator[tuple[str, Learner]]:
-    """The same training without what is to make it better: order, or revisions."""
-    stages = getattr(entry, "stages", ())
-    if isinstance(entry, Learn) and len(stages) > 1:
-        mixed = entry.model_copy(update={"stages": (*stages, Stage(data=SHUFFLED))})
-        yield SHUFFLED, learner_of(mixed, bench, folder)
-    learner = learner_of(entry, bench, folder)
-    if isinstance(learner, Rounds):
-        yield "more-steps", learner.without_revisions()
-
-
-def _for(entry: LearntEntry, material: Material, bench: Bench) -> Material:
+def _for(entry: Learn, material: Material, bench: Bench) -> Material:
     """With those metrics that it judges, and those machine-made labels only that the entry learns
     from. What reads no text learns from all other questions: no text tells it of another."""
-    names, folds = entry.silver if isinstance(entry, Learn) else (), material.folds
+    folds, rubric = material.folds, material.rubric
     if isinstance(entry, BySystemConfig):
         folds = replace(folds, text=np.arange(len(folds.text)))
-    rubric = rubric_of(entry, bench) if isinstance(entry, RecalibrateConfig) else material.rubric
-    silver = {name: material.silver[name] for name in names}
+    if isinstance(entry, RecalibrateConfig):
+        rubric = rubric_of(entry, bench)
+    silver = {name: material.silver[name] for name in entry.silver}
     return replace(material, rubric=rubric, folds=folds, silver=silver)
 
 
@@ -166,33 +162,34 @@ def check_judges(bench: Bench) -> None:
         if isinstance(entry, HeadConfig | BagOfWordsConfig | LoraConfig):
             missing = no_texts("it reads answers", bench.dataset)
             problems.append(replace(missing, field=f"judges.{entry.name}"))
-    systems = {answer.system for answer in bench.answers}
-    for system in settings.holdout_systems:
-        if system not in systems:
-            allowed, field = ", ".join(sorted(systems - {""})), "tuning.holdout_systems"
-            problems.append(Problem("is no system of an answer", "", None, field, system, allowed))
+    systems = {answer.system for answer in bench.answers} - {""}
+    allowed, field = ", ".join(sorted(systems)), "tuning.holdout_systems"
+    problems += [
+        Problem("is no system of an answer", "", None, field, system, allowed)
+        for system in settings.holdout_systems
+        if system not in systems
+    ]
     try:
         material = _material(bench)
         problems += material.problems()
         least = min(len(cell.train) for cell in material.cells)
-        for n in (n for n in settings.curve if n > least):
-            message = f"is more than the {least:,} answers with a label that a fold learns from"
-            problems.append(Problem(message, field="tuning.curve", found=str(n)))
+        message = f"is more than the {least:,} answers with a label that a fold learns from"
+        too_many = (str(n) for n in settings.curve if n > least)
+        problems += [Problem(message, field="tuning.curve", found=n) for n in too_many]
     except SetupError as error:
         problems += error.problems
     raise_any([replace(p, file=p.file or str(bench.file)) for p in problems])
 
 
-def _with_controls(bench: Bench) -> list[LearntEntry]:
-    """The entries, and the controls that are fitted the same way, unless there are to be none."""
-    entries: list[LearntEntry] = [e for e in bench.learning if isinstance(e, Learn)]
-    if bench.config.controls is not True or all(isinstance(e, CONTROLS) for e in entries):
-        return entries
-    usual: list[Learn] = []
-    if has_sklearn() and not bench.dataset.textless:
-        usual.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
-    there = {type(entry) for entry in entries}
-    return entries + [e for e in usual if e.name not in bench.names and type(e) not in there]
+def _with_controls(bench: Bench) -> Sequence[Learn]:
+    """The entries, and the control that is fitted the same way, unless there is to be none."""
+    entries = [entry for entry in bench.learning if isinstance(entry, Learn)]
+    is_due = has_sklearn() and bench.config.controls is True and not bench.dataset.textless
+    learns = any(not isinstance(entry, CONTROLS) for entry in entries)
+    has_one = any(isinstance(entry, BagOfWordsConfig) for entry in entries)
+    if is_due and learns and not has_one and "bag-of-words" not in bench.names:
+        entries.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
+    return entries
 
 
 def _settings(bench: Bench) -> TuningConfig:
@@ -203,18 +200,17 @@ def _material(bench: Bench) -> Material:
     rubric = bench.rubric.of_kind("answer")
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
-    gather = Gathered(str(bench.file))
-    silver = {
-        name: gather(f"judges.{entry.name}.stages", read_silver, bench.file.parent / name, rubric)
-        for entry in bench.learning
-        if isinstance(entry, Learn)
-        for name in entry.silver
-    }
+    gather, silver = Gathered(str(bench.file)), dict[str, TrainingSet]()
+    for entry in bench.learning:
+        for name in entry.silver if isinstance(entry, Learn) else ():
+            path, field = bench.file.parent / name, f"judges.{entry.name}.stages"
+            if labelled := gather(field, read_silver, path, rubric):
+                silver[name] = labelled
     how = (bench, rubric, _settings(bench).folds, bench.config.seed)
     material = gather("tuning", bench_material, *how)
     gather.raise_any()
     assert material is not None
-    return with_silver(material, {name: found for name, found in silver.items() if found})
+    return with_silver(material, silver)
 
 
 def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
@@ -224,7 +220,7 @@ def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
         return learner
     home = folder.path / FOLDER / entry.name
     panel = panel_of(entry.name, entry.rounds, bench, home)
-    return Rounds(learner, entry.rounds, panel, home, seed=entry.seed)
+    return Rounds(learner, entry.rounds, panel, home)
 
 
 def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:

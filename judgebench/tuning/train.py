@@ -72,7 +72,7 @@ class Lora(Learner):
         asked = {k: v for k, v in about.items() if k not in ("judge", "rubric", "runtime")}
         told: dict[str, Any] = {"learn": "lora", "recipe": recipe_of(self._entry).about}
         if self._entry.stages:
-            told["stages"] = [stage.model_dump() for stage in self._entry.stages]
+            told["stages"] = list(self._entry.stages)
         return {**told, "asked": asked, "runtime": about["runtime"]}
 
     def fit(self, train_on: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """A small world in which labels are revised: a cheap learner, and advisers that follow a script."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,8 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.studies.answers import indexed
 from judgebench.studies.reference_labels import TruthConfig
-from judgebench.tuning.instructions import Adviser, Panel
+from judgebench.tuning.advisers import Adviser
+from judgebench.tuning.rounds import Panel
 
 RUBRIC = Rubric.from_labels({"Tone": ["Kind", "Rude"]})
 TONE = RUBRIC.metrics[0].id
@@ -42,7 +44,7 @@ class Words(Learner):
             for word in answer.text.split():
                 counts.setdefault(word, [0, 0])[label] += 1
         (folder / "counts.json").write_text(json.dumps(counts))
-        return {"seen": len(train) + sum(map(len, train.again))}
+        return {"seen": len(train)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         counts = json.loads((folder / "counts.json").read_text())
@@ -93,19 +95,29 @@ def proposal(label: str, reason: str = "by the rubric") -> str:
     return json.dumps({"reason": reason, "label": label})
 
 
-def opinion(*, accepts: bool, reason: str = "the facts say so") -> str:
-    return json.dumps({"reason": reason, "decision": "accept" if accepts else "object"})
+def text_in(request: Request) -> str:
+    """All that a request says."""
+    return "\n".join(message.content for message in request.messages)
 
 
-def panel(folder: Path, suggester: Reply, objector: Reply, exchanges: int = 3) -> Panel:
+def _label(request: Request, whose: str) -> str:
+    found = re.search(rf"^{whose}: (.+)$", text_in(request), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def agreeing(request: Request) -> str:
+    return proposal(_label(request, "Label of your colleague"), "the facts say so")
+
+
+def objecting(request: Request) -> str:
+    return proposal(_label(request, "Label that it is taught"), "it is as people say")
+
+
+def panel(folder: Path, suggester: Reply, objector: Reply) -> Panel:
     two = adviser(suggester)[0], adviser(objector, "second")[0]
-    return Panel(*two, exchanges, RUBRIC, folder / "exchanges.jsonl")
+    return Panel(*two, RUBRIC, folder / "exchanges.jsonl")
 
 
 def work_in(folder: Path, budget: float | None = None) -> Work:
     return Work(RunFolder(folder), NoProgress(), Budget(budget), Stop())
-
-
-def text_in(request: Request) -> str:
-    """All that a request says."""
-    return "\n".join(message.content for message in request.messages)

@@ -86,7 +86,7 @@ def test_a_run_shows_the_nearest_cases_of_other_folds(tmp_path: Path) -> None:
     assert {found["llm"][i] for i in texts} == {"Curt"}
     assert {v.status for v in RunFolder(run).verdicts("shots")} == {Status.OK}
     facts = json.loads(next((run / "tuning" / "shots").glob("*/fold-1/learnt.json")).read_text())
-    assert facts["cases"] == facts["cases_with_every_label"] <= 20
+    assert 0 < facts["cases"] <= 20
 
 
 def test_it_stops_at_the_budget_and_goes_on(tmp_path: Path) -> None:
@@ -193,16 +193,13 @@ def test_one_place_is_kept_for_another_label(tmp_path: Path) -> None:
     assert other.text not in texts_of(request)
 
 
-def test_its_own_question_and_its_own_words_are_no_example(tmp_path: Path) -> None:
-    long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-    cases = [
-        answer(0, "nothing like it", "Is it SAFE?"),
-        answer(1, f"{long} fifteen"),
-        answer(2, "far away"),
-    ]
-    judged = answer(9, f"{long}, and", "is it safe?")
-    (request,), _ = learnt(tmp_path, training(cases, [0, 0, 1]), judged)
-    assert texts_of(request) == ["far away", judged.text]
+def test_each_text_is_shown_once_and_never_its_own(tmp_path: Path) -> None:
+    cases = [answer(0, "A red cat!"), answer(1, "a red cat"), answer(2, "far away")]
+    cases.append(answer(3, JUDGED.text.upper()))
+    (request,), _ = learnt(tmp_path, training(cases, [0, 0, 1, 0]), JUDGED)
+    assert sorted(texts_of(request)[:-1]) == ["A red cat!", "a red cat", "far away"]
+    (request,), _ = learnt(tmp_path / "a", training([*cases, cases[1]], [0, 0, 1, 0, 0]), JUDGED)
+    assert texts_of(request).count("a red cat") == 1
 
 
 def test_each_metric_by_itself_takes_cases_with_that_label(tmp_path: Path) -> None:
@@ -217,17 +214,6 @@ def test_each_metric_by_itself_takes_cases_with_that_label(tmp_path: Path) -> No
         learnt(tmp_path / "x", train, JUDGED)
 
 
-def test_what_has_no_room_is_left_out_and_said(tmp_path, caplog, monkeypatch) -> None:
-    def describe(self: ScriptedBackend) -> dict[str, Any]:
-        return {"context": 1500}
-
-    monkeypatch.setattr(ScriptedBackend, "describe", describe)
-    cases = [answer(n, f"{'cat ' * 250}{n} {'dog ' * n}") for n in range(4)]
-    (request,), _ = learnt(tmp_path, training(cases, [0, 1, 0, 1]), JUDGED, k=4)
-    assert 0 < len(texts_of(request)) - 1 < 4
-    assert "1 requests of m had no room for all of their 4 examples" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
@@ -235,8 +221,7 @@ def test_what_has_no_room_is_left_out_and_said(tmp_path, caplog, monkeypatch) ->
         ("from: given", r"is no language model of this benchmark; found given; allowed: llm"),
         ("from: llm, k: 0", r"k: .*greater than or equal to 1"),
         ("k: 2", r"from: Field required"),
-        ("from: wordy", "gives reasons with its labels, and labelled answers have labels alone"),
-        ("from: llm, by: no-such-encoder", "no-such-encoder|an encoder needs the package"),
+        ("from: wordy", "gives reasons with its labels, looks things up or is shown several"),
         ("from: llm, by: given, learn: instructions", r"shots\.by: is no language model of this"),
     ],
 )
@@ -258,7 +243,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, entry: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("key", "entry"),
     [
-        ("by", "learn: examples, from: llm, by: someone/some-encoder"),
         ("encoder", "learn: head, encoder: someone/some-encoder"),
         ("model", "learn: lora, model: someone/some-model"),
     ],

@@ -128,7 +128,7 @@ def copied(body: Any, count: int) -> Play:
         ),
         "recalibrate, from: llm",
         "examples, from: llm, k: 3",
-        "instructions, from: llm, revisions: 1, tries: 1",
+        "instructions, from: llm, revisions: 1",
     ],
 )
 def test_it_says_what_the_learner_says(tmp_path: Path, way: str) -> None:
@@ -284,10 +284,10 @@ def test_the_entry_is_checked(placed: Path, tmp_path: Path) -> None:
 def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: Any) -> None:
     bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     jb.run(bench, run)
-    given = ("tune", "export", "who", tmp_path / "to", "--bench", bench, "--run", run)
-    code, out, err = call(*given)
-    assert (code, err) == (0, "")
-    assert f"who is in {tmp_path / 'to'}; for its entry, read {tmp_path}/to/README.md" in out
+    given = ("tune", bench, "--run", run, "--export", "who", "--to", tmp_path / "to")
+    code, _, err = call(*given)
+    assert code == 0, err
+    assert f"who is in {tmp_path / 'to'}; for its entry, read {tmp_path}/to/README.md" in err
     before = (tmp_path / "to" / "manifest.json").read_bytes()
     code, _, err = call(*given)
     assert code != 0
@@ -298,18 +298,20 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
 
 def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
-    given = (tmp_path / "to", "--bench", bench, "--run", run)
-    _, _, err = call("tune", "export", "who", *given)
-    assert "run: has no out-of-fold verdicts of who as the benchmark stands" in err
-    _, _, err = call("tune", "export", "whom", *given)
+    to = tmp_path / "to"
+    with pytest.raises(SetupError, match="run: has no out-of-fold verdicts of who as the bench"):
+        jb.export_judge(bench, "who", to, folder=run)
+    code, _, err = call("tune", bench, "--run", run, "--export", "who")
+    assert code == 2
+    assert "--export and --to are given together" in err
+    _, _, err = call("tune", bench, "--run", run, "--export", "whom", "--to", to)
     assert "judges: is no judge of this benchmark that learns; found whom; allowed: who" in err
-    jb.run(bench, run)
-    _, _, err = call("tune", "export", "who", *given, "--merged")
+    _, _, err = call("tune", bench, "--run", run, "--export", "who", "--to", to, "--merged")
     assert "merged: has no adapter that could be merged; allowed: learn: lora" in err
     write_bench(tmp_path / "a", SYS, questions=21)
-    _, _, err = call("tune", "export", "who", *given)
-    assert "has no out-of-fold verdicts of who as the benchmark stands" in err
-    assert not (tmp_path / "to").exists()
+    with pytest.raises(SetupError, match="has no out-of-fold verdicts of who as the benchmark"):
+        jb.export_judge(bench, "who", to, folder=run)
+    assert not to.exists()
 
 
 def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
@@ -333,7 +335,7 @@ def test_no_text_lies_in_the_folder(who: Path) -> None:
 def test_a_killed_export_leaves_nothing_half_written(tmp_path: Path) -> None:
     bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     jb.run(bench, run)
-    given = ["export", "who", tmp_path / "to", "--bench", bench, "--run", run]
+    given = [bench, "--run", run, "--export", "who", "--to", tmp_path / "to"]
     command = [sys.executable, "-m", "judgebench", "tune", *map(str, given)]
     slowed = "import time, judgebench.tuning.export as e; e.card = lambda *_: time.sleep(60)"
     called = f"sys.argv = {command[2:]!r}; from judgebench.cli.app import main; main()"

@@ -27,17 +27,17 @@ from judgebench.records import Answer
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Interrupted, Stop, Work
+from judgebench.tuning.advisers import Adviser
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.tuning.instructions import Instructions
 
 TONE = Rubric.model_validate(yaml.safe_load(RUBRIC))
 LABELS = TONE.metrics[0].label_texts
-KEYS = ["instructions", *(f"tone: {label}" for label in LABELS)]
 WORD = "LOOK FOR INSULTS"
 
 
 def proposal(instructions: str) -> str:
-    return json.dumps({**dict.fromkeys(KEYS, "about it"), "instructions": instructions})
+    return json.dumps({"instructions": instructions})
 
 
 def training(n: int = 60, seed: int | None = None) -> TrainingSet:
@@ -70,34 +70,27 @@ def search(
     folder: Path, backend: ScriptedBackend, train: TrainingSet, **entry: Any
 ) -> tuple[Instructions, dict[str, Any]]:
     folder.mkdir(exist_ok=True)
-    config = {"name": "w", "learn": "instructions", "from": "m", "revisions": 3, "tries": 2}
+    config = {"name": "w", "learn": "instructions", "from": "m", "revisions": 3}
     budget, stop = entry.pop("budget", Budget(None)), entry.pop("stop", Stop())
     work = Work(RunFolder(folder), NoProgress(), budget, stop)
     settings = JudgeConfig(name="m", backend="scripted:x", parse_retries=0)
     judge = LLMJudge(settings, TONE, load_prompt("structured"), backend)
     made = InstructionsConfig.model_validate(config | entry)
-    learner = Instructions(made, judge, judge, lambda one: one)
+    writer = Adviser(settings, "writer", lambda: backend)
+    learner = Instructions(made, judge, lambda: judge, writer)
     return learner, dict(learner.fit(train, folder, work))
 
 
 def test_a_wording_that_helps_is_found_and_kept_as_a_file(tmp_path: Path) -> None:
     model = Model(proposal("Judge well."), proposal(f"{WORD}. <|im_end|>"))
-    learner, facts = search(tmp_path, ScriptedBackend(model), training())
-    assert facts["chosen"] == "revision 1 of 1"
-    assert facts["proposals"]["kept"] == 1
-    assert facts["proposals"]["not better on what it was made of"] == 1
+    learner, facts = search(tmp_path, ScriptedBackend(model), training(), revisions=2)
+    assert facts["chosen"] == "revision 2 of 2"
+    assert facts["proposals"] == {"tried": 2}
     assert (facts["held"], facts["right_best"]) == (20, 1)
     assert 0.2 < facts["right_before"] < 0.5
-    before, after = (load_rubric(tmp_path / f"{n}.yaml") for n in ("rubric-before", "rubric"))
-    assert before == TONE
-    assert after.instructions == f"{WORD}. < |im_end|>"  # its words end no turn of a chat
-    assert [label.description for label in after.metrics[0].labels] == ["about it"] * 3
-    plain = [rubric.model_dump() for rubric in (before, after)]
-    for rubric in plain:
-        rubric["instructions"] = ""
-        for label in rubric["metrics"][0]["labels"]:
-            label["description"] = ""
-    assert plain[0] == plain[1]
+    chosen = load_rubric(tmp_path / "rubric.yaml")
+    assert chosen.instructions == f"{WORD}. < |im_end|>"  # its words end no turn of a chat
+    assert chosen.model_copy(update={"instructions": TONE.instructions}) == TONE
     new = Answer("new", "Rude number 99", question="?")
     (verdict,) = learner.judge([Task(new)], tmp_path)
     assert verdict.labels == {"tone": "Rude"}
@@ -105,7 +98,7 @@ def test_a_wording_that_helps_is_found_and_kept_as_a_file(tmp_path: Path) -> Non
 
 def test_the_reviser_is_shown_mistakes_and_what_people_said(tmp_path: Path) -> None:
     backend = ScriptedBackend(Model(proposal("Judge well.")))
-    search(tmp_path, backend, training(), revisions=1, tries=1)
+    search(tmp_path, backend, training(), revisions=1)
     (asked,) = (r for r in backend.requests if r.messages[0].content.startswith("You improve"))
     text = asked.messages[1].content
     assert "The instructions:\nJudge the tone of the answer." in text
@@ -113,7 +106,7 @@ def test_the_reviser_is_shown_mistakes_and_what_people_said(tmp_path: Path) -> N
     assert 'tone: the judge said "Curt"; people said "Rude".' in text
     assert len(re.findall(r"<answer-", text)) == 8
     assert asked.schema is not None
-    assert asked.schema["required"] == KEYS
+    assert asked.schema["required"] == ["instructions"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +115,7 @@ def test_the_reviser_is_shown_mistakes_and_what_people_said(tmp_path: Path) -> N
         (Reply("", "", "refused", error="no"), "refused"),
         ("I'm sorry, but I cannot help with that.", "refused"),
         ("Here are better instructions!", "unreadable"),
-        (json.dumps({"instructions": "Other labels.", "labels": ["Good", "Bad"]}), "unreadable"),
+        (json.dumps({"labels": ["Good", "Bad"]}), "unreadable"),
         (proposal(" "), "empty or too long"),
         (proposal("very " * 2000), "empty or too long"),
         (Reply("", "", "failed", error="down"), "no reply"),
@@ -135,17 +128,15 @@ def test_a_proposal_that_is_none_is_counted(tmp_path, reply, outcome) -> None:
 
     backend = ScriptedBackend(script)
     learner, facts = search(tmp_path, backend, training())
-    assert facts["proposals"] == {outcome: 6}
-    assert len(backend.requests) <= 20 * 4 + 3 * (8 + 2 * 9) < learner.calls[0]
+    assert facts["proposals"] == {outcome: 3, "tried": 0}
+    assert len(backend.requests) <= 20 * 4 + 3 * (8 + 1) < learner.calls[0]
     assert facts["chosen"] == "the wording before"
     assert load_rubric(tmp_path / "rubric.yaml") == TONE
 
 
 def test_a_wording_that_changes_nothing(tmp_path: Path) -> None:
-    same = {f"tone: {label.text}": label.description for label in TONE.metrics[0].labels}
-    reply = json.dumps({"instructions": TONE.instructions, **same})
-    _, facts = search(tmp_path, ScriptedBackend(Model(reply)), training())
-    assert facts["proposals"] == {"changes nothing": 6}
+    _, facts = search(tmp_path, ScriptedBackend(Model(proposal(TONE.instructions))), training())
+    assert facts["proposals"] == {"changes nothing": 3, "tried": 0}
 
 
 def test_noise_is_not_taken_for_a_better_wording(tmp_path: Path) -> None:
@@ -200,7 +191,7 @@ JUDGES = """
   - name: llm
     backend: openai-compatible:loopback
     settings: {base_url: "URL", concurrency: 4, price: {prompt: 100, completion: 0}}
-  - {name: worded, learn: instructions, from: llm, revisions: 2, tries: 1, by: llm}
+  - {name: worded, learn: instructions, from: llm, revisions: 2, by: llm}
 """
 
 

@@ -16,7 +16,7 @@ import judgebench as jb
 from judgebench.cli.app import app
 from judgebench.errors import SetupError
 from judgebench.runs.load import load_bench
-from judgebench.tuning.config import Learn, RoundsConfig, Stage
+from judgebench.tuning.config import Learn, RoundsConfig
 
 SYS = "  - {name: who-wrote-it, learn: by-system}"
 
@@ -111,7 +111,7 @@ def test_the_page_names_every_key_of_every_way_to_learn() -> None:
         model for model in Learn.__subclasses__() if model.__module__.endswith("tuning.config")
     ]
     assert len(models) == 7
-    for model in (*models, RoundsConfig, Stage):
+    for model in (*models, RoundsConfig):
         for name, key in model.model_fields.items():
             assert name in ("name", "learn") or f"`{key.alias or name}`" in table, (model, name)
 

@@ -1,17 +1,22 @@
 """The quality classifier finds what is planted, and says where it may know the author alone."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from learning_case import write_bench
 from typer.testing import CliRunner
 
+import judgebench as jb
 from judgebench.cli.app import app
+from judgebench.data.formats import to_csv
 from judgebench.errors import SetupError
-from judgebench.tuning.quality import Classifier, in_words
+from judgebench.judges.judge import Task
+from judgebench.tuning.quality import Classifier, sentences
+from judgebench.tuning.review import CRITERIA
 
 FILLER = np.array([f"filler{n}" for n in range(400)])
 
@@ -46,17 +51,15 @@ def test_a_planted_difference_is_found(planted: Classifier) -> None:
     found = planted.measured()
     values = dict(zip(*found.to_frame()[["statistic", "value"]].T.to_numpy(), strict=True))
     assert values["classifier"] > 0.95
-    assert values["unseen"] > 0.95
     assert values["author"] < 0.65
-    assert not any("Not shown" in line for line in in_words(found))
-    assert found.to_frame()["n"].tolist() == [90] * 5
+    assert not any("Not shown" in line for line in sentences(found))
+    assert found.to_frame()["n"].tolist() == [90] * 3
 
 
 def test_what_knows_the_author_alone_is_told(authorship: Classifier) -> None:
     found = authorship.measured()
     assert found.find("classifier").value == found.find("author").value == 1.0
-    assert found.find("unseen").value is None
-    said = "\n".join(in_words(found))
+    said = "\n".join(sentences(found))
     assert "Not shown to know more than the teacher. A classifier that learns “this teacher" in said
 
 
@@ -65,75 +68,73 @@ def test_noise_teaches_nothing() -> None:
     low = found.find("classifier").low
     assert low is not None
     assert low < 0.5 + 0.1
-    assert "Not shown to know more than the system." in in_words(found)[-1]
+    assert "Not shown to know more than the system." in [*sentences(found)][-1]
 
 
-def test_the_out_of_fold_sides_are_those_of_scikit_learn(planted: Classifier) -> None:
-    """Against a fit by hand with the parameters that the grid may choose."""
-    from sklearn.feature_extraction.text import HashingVectorizer
-    from sklearn.svm import SVC
-
-    from judgebench.judges.retrieval import words_of
-
-    good = items(24, "the dose is right", "gpt", 1) + items(24, "the dose is right", "chat", 2)
-    bad = items(18, "who knows anyway", "gpt", 3) + items(24, "who knows anyway", "chat", 4)
-    texts = np.array([f"{i['question']}\n{i['text']}\nrisk: Low\n{i['rationale']}"
-                      for i in good + bad], dtype=object)  # fmt: skip
-    y = np.repeat([1, 0], [48, 42])
-    judged = np.flatnonzero(planted.folds.of == 0)
-    train = planted.folds.training(judged)
-    words = HashingVectorizer(tokenizer=words_of, token_pattern=None, binary=True)
-    X, Z = words.transform(texts[train]), words.transform(texts[judged])
-    own = [
-        SVC(C=C, kernel=kernel).fit(X, y[train]).decision_function(Z)
-        for C in (0.1, 1, 10) for kernel in ("linear", "rbf")
-    ]  # fmt: skip
-    assert any(np.allclose(planted.out_of_fold[judged], one) for one in own)
-
-
-def write(path: Path, found: Sequence[Mapping[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(one) + "\n" for one in found))
-    return str(path)
-
-
-def test_the_command_splits_a_set_the_same_way_each_time(tmp_path: Path) -> None:
-    good = write(tmp_path / "good.jsonl", items(15, "the dose is right", "gpt", 1))
-    bad = write(tmp_path / "bad.jsonl", items(15, "who knows anyway", "gpt", 3))
+def test_other_items_are_split_the_same_way_each_time(planted: Classifier) -> None:
     others = items(8, "the dose is right", "gpt", 11) + items(5, "who knows anyway", "gpt", 12)
-    others[0] = {**others[0], "question": "New?"}
-    score = write(tmp_path / "set.jsonl", others)
-    parts = []
-    for name in ("one", "two"):
-        to = [str(tmp_path / f"{name}.{part}.jsonl") for part in ("high", "low")]
-        done = CliRunner().invoke(
-            app, ["tune", "quality", good, bad, "--score", score, "--to", *to]
-        )
-        assert done.exit_code == 0, done.output
-        assert f"8 items: {to[0]}\n5 items: {to[1]}\n" in done.output
-        parts.append([Path(one).read_text() for one in to])
-    assert parts[0] == parts[1]
-    line = json.loads(parts[0][0].splitlines()[0])
-    assert line["quality"]["encoder"] == "words"
-    assert line["quality"]["p"] > 0.5
+    parts = planted.split(others)
+    assert {name: len(some) for name, some in parts.items()} == {"better": 8, "worse": 5}
+    line = parts["better"][0]
+    assert line["quality"] > 0.5
     assert {k: v for k, v in line.items() if k != "quality"} == others[0]
+    assert planted.split(others) == parts
+    assert planted.split([]) == {"better": [], "worse": []}
 
 
-def test_what_was_learnt_from_is_scored_out_of_fold(planted: Classifier) -> None:
-    own = items(24, "the dose is right", "gpt", 1)[:3]
-    p = [item["quality"]["p"] for item in planted.scored([*own, *items(1, "so", "gpt", 20)])]
-    side = planted.out_of_fold[:3]
-    assert (np.argsort(p[:3]) == np.argsort(side)).all()
-    assert p[3] < min(p[:3])
-    assert planted.scored([]) == []
-
-
-def test_too_little_is_said(tmp_path: Path) -> None:
+def test_too_little_is_said() -> None:
     with pytest.raises(SetupError, match="there are 9 rejected items, and at least 10 are needed"):
         Classifier(items(20, "a", "gpt", 1), items(9, "b", "gpt", 2))
     one_question = [{**item, "question": "Why?"} for item in items(12, "b", "gpt", 2)]
     with pytest.raises(SetupError, match="are of too few questions to learn from"):
         Classifier(items(20, "a", "gpt", 1), one_question).measured()
-    good = write(tmp_path / "good.jsonl", items(12, "a", "gpt", 1))
-    done = CliRunner().invoke(app, ["tune", "quality", good, good, "--score", good])
-    assert done.exit_code == 2
-    assert "--score and --to are given together" in done.output
+
+
+class Says:
+    """A teacher: its reason is good where the text is."""
+
+    name, signature = "gpt", "gpt, 1"
+
+    def describe(self) -> dict[str, Any]:
+        return {"judge": "rule"}
+
+    def judge(self, tasks: Iterable[Task]) -> Iterator[jb.Verdict]:
+        for task in tasks:
+            good = task.answer.item_id.startswith("good")
+            yield jb.Verdict(
+                task.answer.item_id, task.content_hash, self.name, self.signature, jb.Status.OK,
+                {"tone": "Curt"}, rationale="the dose is right" if good else "who knows anyway",
+            )  # fmt: skip
+
+    def close(self) -> None:
+        pass
+
+
+def test_decisions_on_some_items_split_the_others(tmp_path: Path) -> None:
+    write_bench(tmp_path, "")
+    kinds = [f"{kind}{n}" for n in range(30) for kind in ("good", "bad")]
+    rng = np.random.default_rng(0)
+    answers = [
+        {"item_id": name, "text": " ".join(rng.choice(FILLER, 12)), "question": f"Of {name}?"}
+        for name in kinds
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    (tmp_path / "bench.yaml").write_text("name: t\nrubric: tone.yaml\ndata: answers.jsonl\n")
+    jb.run(tmp_path / "bench.yaml", tmp_path / "run", judges={"gpt": Says()})
+    command = ["tune", "review", str(tmp_path / "run"), "gpt", "--to", str(tmp_path / "silver")]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    page = (tmp_path / "silver" / "review.html").read_text()
+    shown = json.loads(page.partition('id="data">')[2].partition("</script>")[0])["items"][:48]
+    rows = [
+        [item["id"], item["hash"], *["pass" if item["title"][0] == "g" else "fail"] * 3]
+        for item in shown
+    ]
+    table = tmp_path / "ann.csv"
+    table.write_bytes(to_csv(["item_id", "content_hash", *(q.key for q in CRITERIA)], rows))
+    done = CliRunner().invoke(app, [*command, "--decisions", str(table), "--quality", "words"])
+    assert done.exit_code == 0, done.output
+    assert "classifier: 1.000" in done.output
+    for part, kind in (("better", "good"), ("worse", "bad")):
+        lines = (tmp_path / "silver" / f"{part}.jsonl").read_text().splitlines()
+        assert len(lines) == 6
+        assert all(json.loads(line)["item_id"].startswith(kind) for line in lines)

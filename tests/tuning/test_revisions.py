@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from learning_case import write_bench
 from loopback import Loopback, Play, said
-from rounds_case import opinion, proposal
+from rounds_case import proposal
 
 import judgebench as jb
 from judgebench.errors import SetupError
@@ -24,11 +24,11 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 def spoken(body: Mapping[str, Any], number: int) -> Play:
-    """A judge that finds all friendly; as suggester it proposes Rude, as objector it objects to
-    what was said of model-x."""
+    """A judge that finds all friendly; as suggester it proposes Rude, and holds to it; as objector
+    it says Friendly of model-x."""
     text = "\n".join(message["content"] for message in body["messages"])
-    if "A colleague proposes" in text:
-        return said(opinion(accepts="of model-x" not in text))
+    if "Label of your colleague: Rude" in text and "of model-x" in text:
+        return said(proposal("Friendly", "so it is"))
     if "A judge of answers is taught" in text:
         return said(proposal("Rude", "it is an insult"))
     return said(json.dumps({"tone": "Friendly"}))
@@ -40,7 +40,7 @@ def bench(tmp_path: Path) -> Iterator[Path]:
         judges = (
             f"  - {{name: expert, backend: 'openai-compatible:m@{server.base_url}'}}\n"
             "  - name: who\n    learn: by-system\n"
-            "    rounds: {suggester: expert, objector: expert, exchanges: 1, decide: DECIDE}"
+            "    rounds: {suggester: expert, objector: expert, decide: DECIDE}"
         )
         yield write_bench(tmp_path, judges, questions=8, more="tuning: {folds: 2}")
 
@@ -87,37 +87,32 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     code, out, _ = call("tune", "rounds", run, "who")
     assert code == 0
     waiting = len({key for fact in facts(run) for key in fact["waiting"]})
-    assert "agreed" in out
-    assert "disputed" in out
     assert f"0 of {waiting} that wait are decided: {run}/tuning/who/revisions.html" in out
-    lines = [json.loads(x) for x in (run / "tuning" / "who" / "revisions.jsonl").open()]
+    lines = [line for fact in facts(run) for line in fact["proposals"]]
     assert {line["now"] for line in lines} == {"Rude"}
-    assert all(len(line["transcript"]) == 2 for line in lines)
+    assert {line["outcome"] for line in lines} == {"agreed", "disputed"}
     # Half of it is not enough.
     decide(run, table, {"model-x": "reject", "model-y": "accept"}, leave=1)
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
     assert f"{waiting - 1} of {waiting} that wait are decided" in out
-    assert not (run / "tuning" / "who" / "decisions.jsonl").exists()
+    assert not (run / "tuning" / "who" / "decisions.json").exists()
     decide(run, table, {"model-x": "reject", "model-y": "accept"})
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
     assert "All is decided: run judgebench tune again to learn from it." in out
     tune(bench, run)
     found = facts(run)
-    assert all(fact["rounds"][0]["waiting"] == 0 for fact in found)
     assert sum(fact["rounds"][0]["revised"] for fact in found) > 0
     # What was decided before may be given again, though the page shows other things now.
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
     assert code == 0
     manifest = json.loads((run / "run.json").read_text())["judges"]
-    assert manifest["who~more-steps"]["kind"] == "tuning"
-    assert manifest["who~more-steps"]["as"] == "more-steps"
+    assert manifest["who~unrevised"]["kind"] == "tuning"
+    assert manifest["who~unrevised"]["as"] == "unrevised"
     assert "who~n50" not in manifest
     # What the rounds brought is shown: the judge minus the baseline, with its interval.
     found = measure_tuning(jb.open_run(run))
     assert found is not None
-    (row,) = found.rows.select(
-        "otherwise", "accuracy", **{"as": "more-steps", "side": "difference"}
-    )
+    (row,) = found.rows.select("otherwise", "accuracy", **{"as": "unrevised", "side": "difference"})
     assert row.judge == "who"
 
 
@@ -138,7 +133,4 @@ def test_what_is_wrong_is_said(tmp_path: Path, bench: Path) -> None:
     text = bench.read_text()
     bench.write_text(text.replace("suggester: expert", "suggester: nobody"))
     with pytest.raises(SetupError, match=r"rounds\.suggester: is no language model of this bench"):
-        tune(bench, run)
-    bench.write_text(text.replace("exchanges: 1", "exchanges: 0"))
-    with pytest.raises(SetupError, match=r"rounds\.exchanges: must be greater than or eq"):
         tune(bench, run)

@@ -14,7 +14,6 @@ from learning_case import SYSTEMS, write_bench
 
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
-from judgebench.results.blocks import figures_of
 from judgebench.results.documents import write_report
 from judgebench.results.tables import Cell
 from judgebench.studies.reference_labels import TruthConfig
@@ -90,7 +89,7 @@ def drawn() -> tuple[Mapping[str, np.ndarray], np.ndarray]:
 
 def test_a_gain_is_shown_only_where_there_is_one(drawn) -> None:
     study = study_with(*drawn)
-    taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
+    taught = [Learnt(name, ("base",), {}) for name in ("better", "same", "worse")]
     found = tuned(study, *taught)
     for statistic in ("accuracy", "balanced_accuracy", "kappa_quadratic"):
         assert shown(found, "better", statistic) == "a gain is shown"
@@ -108,7 +107,7 @@ def test_a_gain_is_shown_only_where_there_is_one(drawn) -> None:
 
 
 def test_p_values_are_corrected(drawn: tuple[Mapping[str, np.ndarray], np.ndarray]) -> None:
-    taught = [Learnt(name, ("base",), {}, {}) for name in ("better", "same", "worse")]
+    taught = [Learnt(name, ("base",), {}) for name in ("better", "same", "worse")]
     found = tuned(study_with(*drawn), *taught)
     p = {
         s: [found.rows.find(s, "test", judge=one.name, of="accuracy").value for one in taught]
@@ -120,7 +119,7 @@ def test_p_values_are_corrected(drawn: tuple[Mapping[str, np.ndarray], np.ndarra
 def test_the_best_control_is_the_baseline(drawn) -> None:
     said, truth = drawn
     study = study_with({**said, "control-a": said["worse"], "control-b": said["same"]}, truth)
-    found = tuned(study, Learnt("better", (), {}, {}), Learnt("control-b", (), {}, {}))
+    found = tuned(study, Learnt("better", (), {}), Learnt("control-b", (), {}))
     assert {row["who"] for row in found.rows.select("gain", judge="better")} == {"control-b"}
     # A control that is fitted in the same folds is beside those that are not.
     assert {row["who"] for row in found.rows.select("gain", judge="control-b")} == {"control-a"}
@@ -136,7 +135,7 @@ def test_no_loss_is_shown_beside_a_control_that_was_picked_afterwards() -> None:
         return np.where(rng.random(len(truth)) < 0.5, truth, wrong)
 
     named = {"learnt": said(), **{f"control-{n}": said() for n in range(12)}}
-    picked = tuned(study_with(named, truth), Learnt("learnt", (), {}, {}))
+    picked = tuned(study_with(named, truth), Learnt("learnt", (), {}))
     about = {"judge": "learnt", "of": "accuracy", "failures": "left_out"}
     (gain,) = picked.rows.select("gain", "accuracy", judge="learnt", side="difference")
     tests = {key: picked.rows.select("test", key, **about) for key in ("permutation_p", "p_holm")}
@@ -153,7 +152,7 @@ def test_silence_on_what_is_hard_is_no_gain(drawn) -> None:
     base = said["base"]
     silent = np.where(base == truth, -1, truth)  # right where base is wrong, and else says nothing
     study = study_with({"base": base, "silent": silent}, truth)
-    found = tuned(study, Learnt("silent", ("base",), {}, {}))
+    found = tuned(study, Learnt("silent", ("base",), {}))
     rows = {
         row["failures"]: row
         for row in found.rows.select("gain", "accuracy", judge="silent", side="difference")
@@ -169,21 +168,16 @@ def test_every_way_to_teach_stands_beside_the_judge(drawn) -> None:
     study = study_with(said, truth)
     by_name = {judge.name: judge for judge in study.judges}
     part = replace(by_name["worse"], verdicts=dict(list(by_name["worse"].verdicts.items())[:100]))
-    facts = {"fold-1": {"n": 200}, "fold-2": {"n": 202}}
     ways = {
         "in-sample": by_name["better"], "n50": by_name["worse"], "round-1": by_name["better"],
         "without-model-x": part,
     }  # fmt: skip
-    taught = Learnt("same", ("base",), {}, facts, {way: (j, {}) for way, j in ways.items()})
+    taught = Learnt("same", ("base",), {}, ways)
     found = tuned(study, taught)
     rows = {
         (row["as"], row["side"]): row
         for row in found.rows.select("otherwise", "accuracy", judge="same")
     }
-    kinds = {way: rows[way, "difference"]["kind"] for way in ways}
-    assert kinds == {
-        "in-sample": "in-sample", "n50": "labels", "round-1": "other", "without-model-x": "system",
-    }  # fmt: skip
     for (way, side), row in rows.items():
         asked = slice(0, 100 if way == "without-model-x" else None)
         other = {"in-sample": "better", "round-1": "better"}.get(way, "worse")
@@ -194,12 +188,10 @@ def test_every_way_to_teach_stands_beside_the_judge(drawn) -> None:
         reached["difference"] = reached["otherwise"] - reached["learnt"]
         assert row.estimate.value == pytest.approx(reached[side])
         assert row.estimate.low < row.estimate.value < row.estimate.high
-    assert list(found.curve("same", "tone", "accuracy")) == [50, 201]
     tables = {t.key: t for block in found.part.blocks for t in block.tables}
-    taught_so = {row[2].text for row in tables["tuning_otherwise"].rows}
-    assert taught_so == {"round-1", "without-model-x"}
-    assert tables["tuning_curve"].columns[3:] == ("50 answers", "All", "50 − all")
-    assert tables["tuning_curve"].rows[0][-1].value.startswith("-")
+    table = tables["tuning_otherwise"]
+    assert {row[2].text for row in table.rows} == {"n50", "round-1", "without-model-x"}
+    assert table.rows[0][-1].value.startswith("-")
 
 
 def test_tune_shows_what_the_run_found(run: Path) -> None:
@@ -212,11 +204,10 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
         for row in rows.select("otherwise", "accuracy", **about) if row["as"] == "without-model-x"
     }  # fmt: skip
     assert held["learnt"].n == held["otherwise"].n == 24  # the answers of model-x alone
-    written = write_report([found.part], run / "paper", name="tone", figures=True)
+    written = write_report([found.part], run / "paper", name="tone")
     page = written["html"].read_text()
     assert "Without folds" in page
     assert "4 folds of 12 answers, each judged by what was learnt from 36 answers with" in page
-    assert written["plots/learning_curve_accuracy.png"].read_bytes().startswith(b"\x89PNG")
     assert len(found.to_frame()) == len(written["results.csv"].read_text().splitlines()) - 1
 
 
@@ -320,16 +311,6 @@ def test_a_study_in_which_no_judge_learnt_has_nothing_to_show(tmp_path: Path) ->
     assert "tuning" not in jb.analyse(study)
 
 
-def test_every_figure_can_be_drawn(run: Path) -> None:
-    found = jb.tune(jb.open_run(run))
-    figures = list(figures_of([found.part]))
-    assert [f.key for f in figures] == [
-        "learning_curve_accuracy", "learning_curve_balanced_accuracy",
-    ]  # fmt: skip
-    lines = [name.rpartition(": ")[2] for name, _ in figures[0].lines]
-    assert lines == ["6 answers", "12 answers", "36 answers"]
-
-
 @pytest.mark.parametrize("name", ["tune", "export_judge"])
 def test_the_example_of_a_function_runs(tmp_path, monkeypatch, name) -> None:
     write_bench(tmp_path, "  - {name: my-judge, learn: by-system}", more="tuning: {folds: 4}")
@@ -347,7 +328,7 @@ def test_without_a_difference_a_gain_is_hardly_ever_shown() -> None:
             name: np.where(rng.random(n) < 0.7, truth, (truth + rng.integers(1, 3, n)) % 3)
             for name in ("base", "same")
         }
-        one = tuned(study_with(said, truth), Learnt("same", ("base",), {}, {}))
+        one = tuned(study_with(said, truth), Learnt("same", ("base",), {}))
         found += [shown(one, "same", key) for key in ("accuracy", "balanced_accuracy")]
     assert found.count("no gain is shown") >= 18  # of 20; 19 expected
     assert found.count("a gain is shown") <= 1

@@ -20,8 +20,8 @@ from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.runs.load import load_bench
+from judgebench.tuning.generator import tune_generator
 from judgebench.tuning.judges import TuningExtension
-from judgebench.tuning.rounds import read_pairs, tune_generator
 from judgebench.tuning.train import Recipe
 
 pytestmark = [
@@ -48,18 +48,16 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     from rank_bench_case import write
 
     from judgebench.ranking.rank_bench import load_rank_bench, write_arguments_of_all
-    from judgebench.ranking.task import arguments_path, read_arguments, write_pairs
-    from judgebench.ranking.task_file import load_task
+    from judgebench.ranking.task import arguments_path, read_arguments
 
     write(tmp_path)
     rows = (tmp_path / "claims.csv").read_text().splitlines()
     gold = [",".join([*row.split(",")[:3], "few words", row.split(",")[4]]) for row in rows[1:]]
     (tmp_path / "claims.csv").write_text("\n".join([rows[0], *gold]) + "\n")
-    pairs, tuned = tmp_path / "pairs.jsonl", tmp_path / "tuned"
-    write_pairs(load_task(str(tmp_path / "task.yaml")), pairs)
+    tuned = tmp_path / "tuned"
     code, out, err = call(
-        "tune", "generator", pairs, "--model", tiny, "--to", tuned, "--recipe", "epochs=15",
-        "--recipe", "learning_rate=0.01", "--recipe", "rank=full",
+        "tune", "generator", tmp_path / "task.yaml", "--model", tiny, "--to", tuned,
+        "--recipe", "epochs=15", "--recipe", "learning_rate=0.01", "--recipe", "rank=full",
     )  # fmt: skip
     assert code == 0, err
     assert f"backend: transformers:{tuned}" in out
@@ -92,7 +90,7 @@ def test_an_interrupted_tuning_goes_on(tmp_path: Path, tiny: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text("".join(json.dumps(line) + "\n" for line in lines))
     recipe = Recipe(rank=4, learning_rate=1e-2, epochs=2, batch=4)
-    whole = tune_generator(read_pairs(pairs), str(tiny), tmp_path / "whole", recipe, Watch())
+    whole = tune_generator(pairs, str(tiny), tmp_path / "whole", recipe, Watch())
     stop = Stop()
 
     class After(NoProgress):
@@ -100,18 +98,16 @@ def test_an_interrupted_tuning_goes_on(tmp_path: Path, tiny: Path) -> None:
             stop()
 
     with pytest.raises(Interrupted):
-        tune_generator(
-            read_pairs(pairs), str(tiny), tmp_path / "cut", recipe, Watch("t", After(), stop)
-        )
+        tune_generator(pairs, str(tiny), tmp_path / "cut", recipe, Watch("t", After(), stop))
     assert not (tmp_path / "cut").exists()
-    found = tune_generator(read_pairs(pairs), str(tiny), tmp_path / "cut", recipe, Watch())
+    found = tune_generator(pairs, str(tiny), tmp_path / "cut", recipe, Watch())
     assert found["last_loss"] == whole["last_loss"]
     one, two = ((tmp_path / n / "model.safetensors").read_bytes() for n in ("whole", "cut"))
     assert one == two
     with pytest.raises(SetupError, match="is there already: name another folder, or remove it"):
-        tune_generator(read_pairs(pairs), str(tiny), tmp_path / "cut", recipe, Watch())
+        tune_generator(pairs, str(tiny), tmp_path / "cut", recipe, Watch())
     full = tmp_path / "full"
-    tune_generator(read_pairs(pairs), str(tiny), full, Recipe(rank=None, epochs=1), Watch())
+    tune_generator(pairs, str(tiny), full, Recipe(rank=None, epochs=1), Watch())
     request = Request("k", (Message("user", "Matter 1?"),), max_tokens=4)
     with closing(open_backend(f"transformers:{full}", BackendSettings())) as backend:
         assert [reply.key for reply in backend.complete([request])] == ["k"]
@@ -121,7 +117,7 @@ def test_three_stages_and_their_shuffled_baseline(tmp_path: Path, tiny: Path) ->
     judges = (
         f"  - {{name: who, learn: by-system}}\n  - name: lora\n    learn: lora\n"
         f"    model: {tiny}\n    rank: 4\n    epochs: 1\n"
-        "    stages: [{data: silver.jsonl}, {data: mixed}, {data: human}]"
+        "    stages: [silver.jsonl, mixed, human]"
     )
     bench = write_bench(tmp_path, judges, questions=8, more="tuning: {folds: 2}")
     silver = [

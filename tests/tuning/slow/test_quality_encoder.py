@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from judgebench.tuning.quality import Classifier
@@ -19,6 +18,7 @@ def items(reasons: tuple[str, str], start: int) -> list[dict[str, Any]]:
         {
             "item_id": f"{start + k}", "question": f"What of matter {k % 8}?", "system": "alexa",
             "text": f"Number {start + k}.", "labels": {"risk": "Low"}, "rationale": reasons[k % 2],
+            "teacher": {"name": "gpt"},
         }
         for k in range(16)
     ]  # fmt: skip
@@ -28,5 +28,6 @@ def test_it_tells_reasons_apart_by_their_meaning(minilm: Path) -> None:
     classifier = Classifier(items(GOOD, 0), items(BAD, 50), "minilm")
     assert classifier.measured().find("classifier").value == 1.0
     new = ("The advice on the medicine is sound.", "They scored twice in the second half.")
-    p = [item["quality"]["p"] for item in classifier.scored(items(new, 90)[:4])]
-    assert np.argmin(p[:2]) == np.argmin(p[2:]) == 1
+    parts = classifier.split(items(new, 90)[:4])
+    assert {item["rationale"] for item in parts["better"]} == {new[0]}
+    assert {item["rationale"] for item in parts["worse"]} == {new[1]}

@@ -1,0 +1,152 @@
+"""What a training asks on its way, of a language model or of the judge itself: kept as it comes, so
+that nothing is asked twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import read_lines
+from judgebench.judges.config import JudgeConfig
+from judgebench.judges.judge import Judge
+from judgebench.judges.llm import LLMJudge
+from judgebench.judges.replies import looks_like_refusal
+from judgebench.learning.learnt import Learner, TrainingSet
+from judgebench.models.contract import Backend, Reply, Request
+from judgebench.progress import NoProgress, Progress
+from judgebench.runs.bench import Bench
+from judgebench.runs.folder import RunFolder
+from judgebench.runs.judging import Interrupted, RequestGroups, Work, judge_answers
+from judgebench.runs.load import open_judge
+from judgebench.runs.verdict_log import FiledVerdicts
+from judgebench.stats.arrays import IntArray
+from judgebench.studies.answers import indexed
+from judgebench.writer import WritingTerms, kept_replies, write_kept
+
+
+def language_model(bench: Bench, name: str, field: str) -> LLMJudge:
+    """The judge of that name. Raises SetupError, which names the `field`, where it is none."""
+    models = {judge.name: judge for judge in bench.judges}
+    if name not in models:
+        message, allowed = "is no language model of this benchmark", ", ".join(models)
+        problem = Problem(message, str(bench.file), None, field, name, allowed or "none is in it")
+        raise SetupError(problem)
+    return models[name]
+
+
+class OfJudge(Learner):
+    """A way to learn that asks the judge `judge` in another way; `opened` makes it once more, on an
+    engine of its own."""
+
+    def __init__(self, judge: LLMJudge, opened: Callable[[], LLMJudge]) -> None:
+        self.original, self._opened = judge, opened
+        self.needs = (judge.name,)
+        self.parse_retries = judge.parse_retries
+        self._judge: LLMJudge | None = None
+
+    @property
+    def asked(self) -> LLMJudge:
+        """The judge on its own engine, which opens when it is first needed."""
+        if self._judge is None:
+            self._judge = self._opened()
+        return self._judge
+
+    def drain(self) -> None:
+        if self._judge is not None:
+            self._judge.drain()
+
+    def close(self) -> None:
+        if self._judge is not None:
+            self._judge.close()
+        self._judge = None
+
+
+@dataclass
+class Adviser:
+    """A language model that is asked for advice, on an engine that `open` gives when it is first
+    needed."""
+
+    config: JudgeConfig
+    signature: str
+    open: Callable[[], Backend]
+    _engine: Backend | None = None
+
+    def replies(
+        self, requests: Mapping[str, Request], path: Path, work: Work, name: str
+    ) -> Mapping[str, Reply]:
+        """The replies by the keys of the requests, without those that did not come. They are kept
+        in the file `path`; `name` is that of the work.
+
+        Raises BudgetSpent, Interrupted, and what an engine raises.
+        """
+        kept = kept_replies(path)
+        if requests.keys() <= kept.keys():
+            return {key: kept[key] for key in requests}
+        if self._engine is None:
+            self._engine = self.open()
+        decoding, price = self.config.decoding, f"judges.{self.config.name}.settings.price"
+        shared = (work.progress, work.stop, work.budget)
+        terms = WritingTerms(name, *shared, price, decoding.left_out)
+        return write_kept(path, requests, self._engine, lambda _, request: request, terms)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = None
+
+
+def open_adviser(bench: Bench, name: str, field: str, folder: Path) -> Adviser:
+    """A language model of a benchmark. Raises SetupError, which names the `field`, where it is
+    none."""
+    judge = language_model(bench, name, field)
+
+    def opened() -> Backend:
+        return open_judge(judge, bench.file, folder).engine
+
+    return Adviser(judge.config, judge.signature, opened)
+
+
+def why_unread(reply: Reply) -> str:
+    """The outcome of a reply that has not the shape that was asked for."""
+    refused = reply.finish == "refused" or looks_like_refusal(reply.text)
+    return "refused" if refused else "unreadable"
+
+
+class _MessagesOnly(NoProgress):
+    """Says what is to be read, and shows no bar for each of many small pieces of work."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def say(self, message: str) -> None:
+        self._progress.say(message)
+
+
+def judged_labels(
+    judge: Judge, train: TrainingSet, rows: IntArray, folder: Path, work: Work
+) -> IntArray:
+    """(metrics, rows): the index of the label that the judge gives to these answers of the set, -1
+    where it gives none. Its verdicts are kept in the folder.
+
+    Raises BudgetSpent, Interrupted, and what its engine raises.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    answers, run = indexed(train.answers), RunFolder(folder)
+    groups = RequestGroups(judge, answers)
+    groups.rows = rows.astype(np.int64)
+    judge_answers(judge, groups, replace(work, folder=run, progress=_MessagesOnly(work.progress)))
+    if work.stop.wanted:
+        raise Interrupted
+    metrics, path = train.rubric.metrics, run.verdict_path(judge.name)
+    verdicts = FiledVerdicts(path, judge.signature, answers, metrics)
+    return np.array([verdicts.label_indices(metric, answers) for metric in metrics])[:, rows]
+
+
+def costs_in(path: Path) -> Iterator[float]:
+    """US dollars for each reply and verdict in a file, or in all files below a folder."""
+    for file in [path] if path.is_file() else sorted(path.rglob("*.jsonl")):
+        yield from (line.get("cost") or 0.0 for _, line in read_lines(file))

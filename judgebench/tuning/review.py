@@ -1,0 +1,180 @@
+"""Items to learn from, made of what teacher judges said and checked by people: `tune review`.
+
+A run of a judge with `knowledge` over the answers of several systems is the knowledge completion
+chain of AutoMedEval (section 3.1, Algorithm 1); what is done here comes after it. The questions are
+those of its "Reliability Verification", where an item that fails any of three is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from judgebench.errors import Problem, SetupError
+from judgebench.files import to_json, to_line, write_atomically
+from judgebench.people.page import Item, Question, read_decisions, review_page
+from judgebench.records import Answer, Results, Row, Status, Verdict, content_hash
+from judgebench.rubric import Rubric
+from judgebench.runs.folder import RunFolder
+from judgebench.stats.intervals import clustered_mean
+from judgebench.studies.answers import indexed
+
+CRITERIA = (
+    Question("knowledge", "Is the medical knowledge in the reasons and labels right?"),
+    Question("attribution", "Is what the reasons say of the answer really in the answer?"),
+    Question("fluency", "Are the reasons fluent and easy to understand?"),
+)
+
+
+def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], Sequence[Item]]:
+    """The labels of these judges of a run folder, item by item, with where they come from; and what
+    is left out, each with a `reason`: no verdict, or one without every label.
+
+    Answers only: pairs, criteria and altered answers are passed over. Raises SetupError where there
+    is no such run or judge, where a judge learnt from human labels or is a baseline, and where no
+    item is left.
+    """
+    folder = RunFolder.existing(run)
+    rubric = folder.rubric().of_kind("answer")
+    if rubric is None:
+        raise SetupError(Problem("has no metric of answers", str(run), field="rubric"))
+    altered = folder.ids_beside()
+    answers = [a for a in folder.answers() if a.kind == "answer" and a.item_id not in altered]
+    kept, left_out = list[Item](), list[Item]()
+    for teacher in teachers:
+        verdicts = folder.latest_verdicts(teacher, _signature(folder, teacher), indexed(answers))
+        for answer in answers:
+            verdict = verdicts.get(answer.item_id)
+            if verdict is not None and _has_every_label(verdict, rubric):
+                kept.append(_item(answer, rubric, teacher, verdict))
+            else:
+                reason = f"{verdict.status}: {verdict.reason}" if verdict else "no verdict"
+                left_out.append({"item_id": answer.item_id, "teacher": teacher, "reason": reason})
+    if not kept:
+        raise SetupError(Problem(f"no item of {', '.join(teachers)} is left", str(run)))
+    return kept, left_out
+
+
+def _signature(folder: RunFolder, teacher: str) -> str:
+    judges = folder.manifest().get("judges", {})
+    if teacher not in judges:
+        message, allowed = "is no judge of the run", ", ".join(judges)
+        raise SetupError(Problem(message, str(folder.path), None, "judge", teacher, allowed))
+    fitted = [
+        judge["signature"]
+        for judge in judges.values()
+        if judge["kind"] == "control" or judge["about"].get("judge") == "learnt"
+    ]
+    entry = to_json(judges[teacher])  # a jury names the signatures of its members
+    if any(signature in entry for signature in fitted):
+        message = "is fitted to the human labels of the run, or a baseline: no teacher"
+        raise SetupError(Problem(message, str(folder.path), None, "judge", teacher))
+    return str(judges[teacher]["signature"])
+
+
+def _has_every_label(verdict: Verdict, rubric: Rubric) -> bool:
+    labels = verdict.labels
+    return verdict.status is Status.OK and all(
+        labels.get(metric.id) in metric.label_texts for metric in rubric.metrics
+    )
+
+
+def _item(answer: Answer, rubric: Rubric, teacher: str, verdict: Verdict) -> Item:
+    keys = ("item_id", "content_hash", "question", "system", "text", "group", "reference")
+    return {
+        "silver": True,
+        **{key: getattr(answer, key) for key in keys},
+        "labels": {metric.id: verdict.labels[metric.id] for metric in rubric.metrics},
+        "rationale": verdict.rationale,
+        "transcript": [asdict(lookup) for lookup in verdict.transcript],
+        "teacher": {"name": teacher, "signature": verdict.signature, "model": verdict.model},
+        "rubric": {"name": rubric.name, "hash": rubric.content_hash},
+    }
+
+
+def write_items(items: Sequence[Item], path: Path) -> Path:
+    """One JSON object per line; the file is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, "".join(map(to_line, items)).encode("utf-8", "surrogatepass"))
+    return path
+
+
+def write_page(items: Sequence[Item], path: Path) -> Path:
+    """The page on which people check the items, without seeing who wrote the labels."""
+    html = review_page(path.parent.name, [*map(_shown, items)], CRITERIA)
+    write_atomically(path, html.encode())
+    return path
+
+
+def _shown(item: Item) -> Item:
+    """An item of the page."""
+    labels = "\n".join(f"{metric}: {label}" for metric, label in item["labels"].items())
+    sections = [
+        ["Question", item["question"]], ["Answer", item["text"]], ["Labels", labels],
+        ["Reasons", item["rationale"]],
+    ]  # fmt: skip
+    for number, lookup in enumerate(item["transcript"], start=1):
+        text = "\n\n".join([lookup["question"], *lookup["passages"]])
+        sections.append([f"Looked up {number}", text, True])
+    # Not who wrote it: that would be judged instead of what was written.
+    key = content_hash([item["item_id"], item["teacher"]["signature"]])
+    return {"id": key, "title": item["item_id"], "sections": sections}
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """Items by what people said of them. Whoever fails one on any criterion rejects it; what is
+    accepted was passed on every criterion.
+
+    `rates` holds the share that fails each criterion, of the items that have an answer on it, and
+    the share `dropped` of those that are decided; over questions.
+    """
+
+    accepted: Sequence[Item]
+    rejected: Sequence[Item]
+    undecided: Sequence[Item]
+    rates: Results
+
+    def sentences(self) -> Iterator[str]:
+        """The rates, with their intervals."""
+        for row in self.rates:
+            yield f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})"
+
+
+def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
+    """Items, split by the decisions that one or several people saved of the page.
+
+    As an item that fails one criterion is dropped, no fewer are dropped than fail the worst one.
+    AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
+    not both can be of the same items by the same rule. Raises SetupError as `read_decisions`.
+    """
+    shown = [*map(_shown, items)]
+    decisions = [read_decisions(table, shown, CRITERIA) for table in tables]
+    keys = [criterion.key for criterion in CRITERIA]
+    fails = np.array([[_fails(decisions, item["id"], key) for key in keys] for item in shown])
+    # 1 where any is failed, else 0, and NaN where one has no answer.
+    is_dropped = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
+    questions = [item["question"] or item["item_id"] for item in items]
+    groups = np.unique(questions, return_inverse=True)[1]
+    rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
+    rows = [Row("review", f"fails {k}", rate(x)) for k, x in zip(keys, fails.T, strict=True)]
+    accepted, rejected, undecided = list[Item](), list[Item](), list[Item]()
+    for item, row, dropped in zip(items, fails, is_dropped, strict=True):
+        if np.isnan(dropped):
+            undecided.append(item)
+        elif dropped:
+            rejected.append({**item, "failed": np.array(keys)[row == 1].tolist()})
+        else:
+            accepted.append(item)
+    rates = Results((*rows, Row("review", "dropped", rate(is_dropped))))
+    return Reviewed(accepted, rejected, undecided, rates)
+
+
+def _fails(decisions: Sequence[Mapping[str, Mapping[str, str]]], item: str, key: str) -> float:
+    """1 where anybody fails the item on the criterion, 0 where somebody passes it, else NaN."""
+    words = {table[item][key] for table in decisions if item in table} - {""}
+    return float("fail" in words) if words else np.nan
