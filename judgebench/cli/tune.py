@@ -11,7 +11,6 @@ from judgebench.cli.groups import Commands, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
     BenchPath,
-    Budget,
     DataFolder,
     Extent,
     LocalOnly,
@@ -124,22 +123,19 @@ def export(
     bench: Path = option(Path("bench.yaml"), "BENCH", "The benchmark of the judge."),
     run: RunOption = None,
     merged: bool = flag("A whole model in place of an adapter."),
-    budget: Budget = None,
     data_folder: DataFolder = None,
 ) -> None:
     """Write what a judge learns from all labels into a folder, to be used on other data.
 
-    Beside it stand a manifest, the rubric and a model card. Run the benchmark first: what the judge
-    is worth is measured out of fold.
+    Beside it stand judgebench.json and a model card. Run the benchmark first: what the judge is
+    worth is measured out of fold. What `judgebench tune` learnt from all labels is taken as it is.
 
     Example: judgebench tune export my-judge exported/my-judge
     """
     import judgebench as jb
 
-    jb.export_judge(
-        bench, name, folder, folder=run, merged=merged, budget=budget, data_folder=data_folder,
-        show_progress=True,
-    )  # fmt: skip
+    loaded = jb.load_bench(bench, data_folder=data_folder)
+    jb.export_judge(loaded, name, folder, folder=run, merged=merged, show_progress=True)
     typer.echo(f"{name} is in {folder}; for its entry, read {folder / 'README.md'}")
 
 

@@ -67,12 +67,12 @@ def test_adapter_and_whole_model_say_the_same(home: Path) -> None:
         assert said is not None
         assert same is not None
         assert same["tone"] == pytest.approx(said["tone"], abs=1e-4)
-    weights = home / "merged" / "model" / "model" / "model.safetensors"
-    assert weights.is_file()
-    assert (home / "adapter" / "model" / "adapter" / "adapter_model.safetensors").is_file()
     card = (home / "adapter" / "README.md").read_text()
     assert "A language model can repeat some of what it was trained on." in card
-    assert "Of what it needs, its base has the sum `" in card
+    assert {path.name for path in (home / "adapter").iterdir()} == {
+        "adapter_config.json", "adapter_model.safetensors", "tokenizer.json",
+        "tokenizer_config.json", "chat_template.jinja", "judgebench.json", "README.md",
+    }  # fmt: skip
 
 
 def test_an_adapter_for_another_base(home: Path) -> None:
