@@ -248,7 +248,7 @@ def test_an_adapter_for_another_base_is_an_error(tiny: Path, tmp_path: Path) -> 
     with pytest.raises(SetupError) as caught:
         TransformersBackend(str(other), BackendSettings(), tmp_path / "a" / ADAPTER)
     for model in (tiny, other):
-        assert f"{model.name} (sha256 {identify(str(model))['sha256'][:12]})" in str(caught.value)
+        assert json.dumps(identify(str(model))) in str(caught.value)
     # Made by another tool, which keeps no hash: the shapes tell.
     (tmp_path / "a" / ADAPTER / "base.json").unlink()
     wide = write_tiny_model(tmp_path / "wide", hidden_size=64)
