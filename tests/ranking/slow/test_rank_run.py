@@ -133,6 +133,7 @@ def state(run: Path) -> dict[str, tuple[int, str]]:
             hashlib.sha256(p.read_bytes()).hexdigest(),
         )
         for p in kept
+        if p.is_file()
     }
 
 
