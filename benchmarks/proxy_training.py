@@ -7,8 +7,9 @@ its own collator, which pads to the longest of a batch, and draws batches regard
 clock runs from the loading of the encoder to the finished evaluator. One repetition a seed, in
 which all take turns.
 
-judgebench trains without dropout of attention weights, which bars fused kernels. What comes of
-that, and what of batches of like length, the row of a Trainer without this dropout tells apart.
+judgebench uses the Trainer too, but without dropout of attention weights, which bars fused kernels,
+and on batches of like length that are made beforehand. The row of a plain Trainer without this
+dropout tells what comes of either.
 
     pip install 'judgebench-eval[proxy]'
     python benchmarks/proxy_training.py --data-folder DATA
@@ -192,8 +193,7 @@ def main() -> None:
     given = parser.parse_args()
     missing = [name for name in ("torch", "transformers", "accelerate") if not find_spec(name)]
     if missing:
-        extras = "transformers" if "accelerate" in missing else "proxy"
-        sys.exit(f"this needs {', '.join(missing)}: pip install 'judgebench-eval[{extras}]'")
+        sys.exit(f"this needs {', '.join(missing)}: pip install 'judgebench-eval[proxy]'")
     import torch
 
     if given.threads:

@@ -58,8 +58,8 @@ def bench(
     asked = Asked(bench, run, extent, output, local_only)
     benchmark(asked, TuningExtension())
     if export and to and not extent.dry_run:
-        data_folder = extent.data_folder
-        jb.export_judge(bench, export, to, folder=run, merged=merged, data_folder=data_folder)
+        loaded = jb.load_bench(bench, data_folder=extent.data_folder)
+        jb.export_judge(loaded, export, to, folder=run, merged=merged)
         typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
 
 

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,11 @@ from judgebench.rubric import normalise
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
 
-ALIKE = 0.8  # of the runs of three words of two texts, the share that both have (Jaccard)
-_FIFTHS = 4  # the same, in whole numbers: 5 b >= 4 (m + n - b), so 9 b >= 4 (m + n)
+# Of the runs of three words of two texts, the share that both have (Jaccard), as 4 / 5.
+_SHARE, _OF = 4, 5
 _PASSAGE = 30  # runs of a text that may be alike to a longer one because that holds it
-_RUN = 3
 _SHORT = 10  # of fewer words, only equal texts are alike
-_KEPT = 128  # runs in a sketch
-_LEAST = 8  # runs of two sketches from which anything is concluded: those of ten words
+_ROWS, _PAIRS = 256, 20_000  # texts, and pairs of them, that are compared at a time
 
 _Runs = NDArray[np.uint64]
 
@@ -59,146 +58,102 @@ def alike(texts: Sequence[str]) -> IntArray:
 
 @lru_cache(maxsize=1)  # a run asks for its folds where it is checked, made and examined
 def _alike(texts: tuple[str, ...]) -> IntArray:
-    words = [words_of(text) for text in texts]
-    keys = [_key(text, found) for text, found in zip(texts, words, strict=True)]
-    first = {key: place for place, key in reversed(list(enumerate(keys)))}
-    long = [place for place in first.values() if len(words[place]) >= _SHORT]
-    hashes: dict[str, int] = {}
-    group = np.arange(len(keys))
-    group[long] = np.array(long, np.int64)[_joined([_runs(words[p], hashes) for p in long])]
-    found = group[[first[key] for key in keys]] if keys else group
-    _, began, which = np.unique(found, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(began))[which]
+    runs = [_runs(text) for text in texts]
+    keys = [text_runs.tobytes() for text_runs in runs]
+    distinct = dict(zip(keys, runs, strict=True))
+    group = dict(zip(distinct, _joined([*distinct.values()]).tolist(), strict=True))
+    return _numbered(np.array([group[key] for key in keys], np.int64))
+
+
+def _joined(sets: Sequence[_Runs]) -> IntArray:
+    """(sets,): a number that all share which are connected."""
+    from scipy.sparse import csr_array
+
+    group: IntArray = np.arange(len(sets))
+    if not sets:
+        return group
+    sizes = np.array([len(runs) for runs in sets])
+    _, run, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
+    rank = np.argsort(np.argsort(counts, kind="stable"))[run]  # the rarest run has 0
+    row = np.repeat(np.arange(len(sets)), sizes)
+    rank = rank[np.lexsort((rank, row))]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    shape = (len(sets), len(counts))
+    holds = csr_array((np.ones(len(rank), np.int32), rank, begins), shape)
+    # Two that are alike share 4/5 of the smaller at least, and so one of its rarest fifth.
+    is_rare = np.arange(len(rank)) - begins[row] <= (sizes // _OF)[row]
+    rarest = csr_array((is_rare.astype(np.int32), rank, begins), shape, copy=True)
+    rarest.eliminate_zeros()
+    held_by = holds.T.tocsr()
+    for begin in range(0, len(sets), _ROWS):
+        near = (rarest[begin : begin + _ROWS] @ held_by).tocoo()
+        one, other = near.row + begin, near.col
+        is_due = sizes[one] <= sizes[other]
+        while (is_due := is_due & (group[one] != group[other])).any():
+            one, other = one[is_due], other[is_due]
+            pair = one[:_PAIRS], other[:_PAIRS]
+            both = holds[pair[0]].multiply(holds[pair[1]]).sum(axis=1)
+            joined = _are_alike(sizes[pair[0]], sizes[pair[1]], both)
+            group = _connected(len(sets), group[pair[0][joined]], group[pair[1][joined]])[group]
+            is_due = np.arange(len(one)) >= _PAIRS
+    return group
+
+
+def _are_alike(size: Any, other_size: Any, both: Any) -> Any:
+    """Return True where two texts are alike that have so many runs, and `both` of them in
+    common."""
+    smaller = np.minimum(size, other_size)
+    is_passage = (smaller >= _PASSAGE) & (_OF * both >= _SHARE * smaller)
+    return is_passage | (_OF * both >= _SHARE * (size + other_size - both))
+
+
+def _runs(text: str) -> _Runs:
+    """The different runs of three words of a text as numbers, in order; of a short text one number
+    for all its words."""
+    words = words_of(text)
+    if len(words) < _SHORT:
+        return np.array([_digest(" ".join(words) or normalise(text))], np.uint64)
+    word = np.array([_digest(word) for word in words], np.uint64)
+    weights = np.array([3, 5, 7], np.uint64)  # they tell the orders of the same words apart
+    return np.unique(np.lib.stride_tricks.sliding_window_view(word, len(weights)) @ weights)
+
+
+@lru_cache(maxsize=1 << 20)
+def _digest(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
 
 
 def sketch(text: str) -> str:
-    """The sketch of a text by which it, or one that is nearly the same, again: about 700
-    characters, of which the text cannot be read. (Whoever guesses a text can still check it.)"""
-    words = words_of(text)
-    if len(words) < _SHORT:
-        return f"={_digest(_key(text, words)).hex()}"
-    smallest = (_runs(words, {}) >> np.uint64(32)).astype("<u4")[:_KEPT]
-    return base64.b64encode(smallest.tobytes()).decode()
+    """Return numbers of the runs of a text by which it, or one that is nearly the same, is known
+    again. Nobody reads a text from it, but whoever guesses words can check them."""
+    return base64.b64encode(_halved(text).tobytes()).decode()
 
 
 class Known:
-    """True where a text nearly equals one of those whose sketches are given.
-
-    Of texts with fewer than 128 different runs this is exact. Of longer ones the runs with the
-    smallest hashes are a sample of both (Broder 1997, "On the resemblance and containment of
-    documents"), and a text counts as known from two standard errors below 0.8.
+    """The texts of which sketches are given: a text is known that is alike to one of them.
 
     >>> Known([sketch("Call a doctor.")]).holds("call a doctor")
     True
     """
 
     def __init__(self, sketches: Iterable[str]) -> None:
-        self._sketches = list(dict.fromkeys(sketches))
-        self._equal = set(self._sketches)
-        self._runs = [_read(one) for one in self._sketches]
+        self._sizes: list[int] = []
         self._held: dict[int, list[int]] = defaultdict(list)
-        for place, runs in enumerate(self._runs):
-            for run in runs.tolist():
-                self._held[run].append(place)
+        for number, text_sketch in enumerate(dict.fromkeys(sketches)):
+            runs = np.frombuffer(base64.b64decode(text_sketch), "<u4").tolist()
+            self._sizes.append(len(runs))
+            for run in runs:
+                self._held[run].append(number)
 
     def holds(self, text: str) -> bool:
-        own = sketch(text)
-        if own in self._equal:
-            return True
-        runs = _read(own)
-        both = Counter(place for run in runs.tolist() for place in self._held.get(run, ()))
-        few = _LEAST // 2  # of any that is alike, more are among them
-        return any(n > few and _resembles(runs, self._runs[place]) for place, n in both.items())
+        runs = _halved(text).tolist()
+        both = Counter(number for run in runs for number in self._held.get(run, ()))
+        return any(_are_alike(len(runs), self._sizes[number], n) for number, n in both.items())
 
 
-def _resembles(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:
-    longest = [int(x[-1]) if len(x) == _KEPT else 2**32 for x in (one, other)]
-    m, n = (int(np.searchsorted(x, min(longest), "right")) for x in (one, other))
-    if min(m, n) < _LEAST:
-        return False
-    both = len(np.intersect1d(one[:m], other[:n], assume_unique=True))
-    kinds = [both / (m + n - both), both / min(m, n)]  # Jaccard's, and of the shorter
-    passage = min(len(one), len(other)) >= _PASSAGE
-    share, of = (kinds[1], min(m, n)) if passage else (kinds[0], m + n - both)
-    error = 2 * (ALIKE * (1 - ALIKE) / of) ** 0.5 if min(longest) < 2**32 else 0.0
-    return share >= ALIKE - error
-
-
-def _key(text: str, words: Sequence[str]) -> str:
-    """The key that short texts share where they are alike."""
-    return " ".join(words) or normalise(text)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-def _read(kept: str) -> NDArray[np.uint32]:
-    if kept.startswith("="):
-        return np.zeros(0, np.uint32)
-    return np.frombuffer(base64.b64decode(kept), "<u4").astype(np.uint32)
-
-
-def _runs(words: Sequence[str], hashes: dict[str, int]) -> _Runs:
-    """The different runs of words of a text as 64-bit numbers, in order; `hashes` are those of
-    words so far."""
-    for word in words:
-        if word not in hashes:
-            hashes[word] = int.from_bytes(_digest(word), "little")
-    each = np.array([hashes[word] for word in words], np.uint64)
-    mixed = np.zeros(len(each) - _RUN + 1, np.uint64)
-    for place in range(_RUN):
-        mixed = _mixed(mixed + each[place : place + len(mixed)])
-    return np.unique(mixed)
-
-
-def _mixed(x: _Runs) -> _Runs:
-    """The finisher of SplitMix64: every bit of the outcome depends on every bit of `x`."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def _joined(sets: Sequence[_Runs]) -> IntArray:
-    """(sets,): for each the place of one that stands for all that it is connected to."""
-    group = np.arange(len(sets))
-    if not sets:
-        return group
-    order = np.argsort([len(one) for one in sets], kind="stable")  # no set before a smaller one
-    size = np.array([len(sets[place]) for place in order])
-    begins = np.concatenate([[0], np.cumsum(size)])
-    _, run, often = np.unique(
-        np.concatenate([sets[place] for place in order]), return_inverse=True, return_counts=True
-    )
-    rank = np.empty(len(often), np.int64)
-    rank[np.argsort(often, kind="stable")] = np.arange(len(often))  # the rarest run has 0
-    of = [np.sort(rank[run[begins[n] : begins[n + 1]]]) for n in range(len(order))]
-    # Two that are alike share 4/5 of the smaller at least, and so one of its rarest fifth.
-    least = -(-_FIFTHS * size // 5)
-    places = np.repeat(np.arange(len(order)), size)[np.argsort(rank[run], kind="stable")]
-    start = np.concatenate([[0], np.cumsum(np.sort(often))])
-    mark, held = np.zeros(len(often), bool), np.zeros(len(order), bool)
-    for row in reversed(range(len(of))):  # beside those that are no smaller, which are joined
-        own = of[row]
-        for one in own[: len(own) - least[row] + 1].tolist():
-            held[places[start[one] : start[one + 1]]] = True
-        near = np.flatnonzero(held[row + 1 :]) + row + 1
-        held[:] = False
-        need = -(-_FIFTHS * (size[row] + size[near]) // 9)
-        if size[row] >= _PASSAGE:
-            need = np.full(len(near), least[row])
-        near, need = near[need <= size[row]], need[need <= size[row]]
-        mark[own] = True
-        while len(near):
-            if int(mark[of[near[0]]].sum()) >= need[0]:
-                group[group == group[row]] = group[near[0]]
-            other = group[near] != group[row]
-            other[0] = False
-            near, need = near[other], need[other]
-        mark[own] = False
-    joined = np.empty(len(sets), np.int64)
-    joined[order] = order[group]
-    return joined
+def _halved(text: str) -> NDArray[np.uint32]:
+    return np.unique((_runs(text) >> np.uint64(32)).astype("<u4"))
 
 
 @dataclass(frozen=True)
@@ -253,16 +208,25 @@ def components(*codes: IntArray) -> IntArray:
     >>> components(np.array([0, 0, 1, 2]), np.array([5, 6, 6, 7])).tolist()
     [0, 0, 0, 1]
     """
+    n = len(codes[0])
+    shared = [np.unique(code, return_inverse=True)[1] for code in codes]
+    ends = np.concatenate([code + n * number for number, code in enumerate(shared, start=1)])
+    rows = np.tile(np.arange(n), len(codes))
+    return _numbered(_connected(n * (len(codes) + 1), rows, ends)[:n])
+
+
+def _connected(n: int, one: IntArray, other: IntArray) -> IntArray:
+    """(n,): a number that all share which edges from `one` to the `other` connect."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    n, columns, begin = len(codes[0]), [], len(codes[0])
-    for one in codes:
-        _, code = np.unique(one, return_inverse=True)
-        columns.append(code + begin)
-        begin += int(code.max(initial=-1)) + 1
-    rows = np.tile(np.arange(n), len(codes))
-    edges = (np.ones(len(rows)), (rows, np.concatenate(columns)))
-    found = connected_components(coo_array(edges, shape=(begin, begin)), directed=False)[1][:n]
-    _, first, which = np.unique(found, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[which]
+    edges = coo_array((np.ones(len(one)), (one, other)), shape=(n, n))
+    labels: IntArray = connected_components(edges, directed=False)[1]
+    return labels
+
+
+def _numbered(codes: IntArray) -> IntArray:
+    """The same from 0, in the order in which they occur."""
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    numbers: IntArray = np.argsort(np.argsort(first))
+    return numbers[which]

@@ -5,6 +5,7 @@ What a judge learns from, and what it must never see.
 
 from __future__ import annotations
 
+import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -234,11 +235,14 @@ class Learner(Protocol):
         """Return the US dollars for each thing asked in order to learn what the folder holds."""
         return ()
 
-    def merge(self, folder: Path, to: Path) -> None:
-        """Write the base weights with what the folder holds merged in. Raises SetupError where
-        there is nothing to merge."""
-        message = "has no adapter that could be merged"
-        raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
+    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
+        """Copy what judges from the folder to another one: of a language model as transformers and
+        peft read it or, `merged`, as a whole model. Raises SetupError where there is nothing to
+        merge."""
+        if merged:
+            message = "has no adapter that could be merged"
+            raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
+        shutil.copytree(folder, to, ignore=shutil.ignore_patterns(SEARCH, LEARNT))
 
     def drain(self) -> None:
         """Start no other call."""
@@ -320,24 +324,17 @@ class LearntJudge(ByLearner):
         write_atomically(table, self._audit())
 
     def _audit(self) -> bytes:
-        """All answers as CSV: the fold that judges each; numbers that answers share which have one
-        question, or nearly the same text; and the folds for which an answer is not learnt from,
-        though people labelled it and another fold judges it."""
-        folds, labelled = self._material.folds, self._material.labelled
+        """All answers as CSV: the fold that judges each, and numbers that answers share which have
+        one question, or nearly the same text: no fold learns from those that share either with
+        what it judges."""
+        folds = self._material.folds
         names = [*(cell.name for cell in self._cells), ""]  # the last is of what none judges
-        kept = [np.concatenate([cell.train, cell.judged]) for cell in self._cells]
-        left = [frozenset(np.setdiff1d(labelled, rows).tolist()) for rows in kept]
-        codes = zip(
-            self._cell_of.tolist(), folds.question.tolist(), folds.text.tolist(), strict=True
+        ids = [answer.item_id for answer in self._material.answers]
+        cells = [names[cell] for cell in self._cell_of.tolist()]
+        numbers = (map(str, codes.tolist()) for codes in (folds.question, folds.text))
+        return to_csv(
+            ("item_id", "fold", "question", "text"), zip(ids, cells, *numbers, strict=True)
         )
-        rows = [
-            (answer.item_id, names[fold], str(question), str(text),
-             " ".join(name for name, out in zip(names, left, strict=False) if row in out))
-            for row, (answer, (fold, question, text)) in enumerate(
-                zip(self._material.answers, codes, strict=True)
-            )
-        ]  # fmt: skip
-        return to_csv(("item_id", "fold", "question", "text", "left_out_of"), rows)
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         self._parents = parents
@@ -381,18 +378,13 @@ class LearntJudge(ByLearner):
     @property
     def ahead(self) -> str:
         """The work that is left, learning and judging, in words."""
-        cells = zip(self._cells, self._trained, strict=True)
-        left = [len(t) for c, t in cells if not (self._home / c.name / LEARNT).exists()]
-        least, most = min(left, default=0), max(left, default=0)
-        sizes = f"{least:,} to " if least < most else ""
-        sizes = f" from {sizes}{counted(most, 'answer')}" if left else ""
+        n_left = sum(not (self._home / cell.name / LEARNT).exists() for cell in self._cells)
         n = int((self._cell_of >= 0).sum())
-        to_learn, an_answer = self.learner.calls
-        calls = len(left) * to_learn + n * an_answer
-        asked = f", with up to {counted(calls, 'call')} of a model" if calls else ""
-        asked += ", and the talks of its rounds" if left and "rounds" in self._about else ""
-        judged = f"judges {counted(n, 'answer')}{asked}"
-        return f"{self.name}: learns {counted(len(left), 'time')}{sizes}, {judged}"
+        to_learn, per_answer = self.learner.calls
+        plan = f"{self.name}: learns {counted(n_left, 'time')}, judges {counted(n, 'answer')}"
+        if calls := n_left * to_learn + n * per_answer:
+            plan += f", with up to {counted(calls, 'call')} of a model"
+        return plan
 
     @property
     def spent(self) -> float:

@@ -1,147 +1,226 @@
-"""The steps of a training, and its state on disk: what all that trains weights here shares."""
+"""The training of weights by `transformers.Trainer`: of proxies, judges that learn and generators.
+
+Every training is a list of steps that is drawn before it begins. The Trainer takes them, keeps its
+checkpoints and goes on from the last of them; what a step learns from is the business of others.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-import time
+import random
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import RunError
-from judgebench.files import disk_errors, write_atomically
+from judgebench.errors import MissingExtra, RunError
+from judgebench.files import disk_errors
+from judgebench.models.checkpoints import quietly
 from judgebench.progress import NoProgress, Progress
 from judgebench.runs.judging import Interrupted, Stop
 
-STATE = "training.safetensors"  # in a folder: all that the next step of its training needs
-_CLIP = 1.0  # the most that the gradient's norm may be
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+CHECKPOINTS = "checkpoints"  # in a folder: where its training goes on from
+_CHECKPOINTS = 10  # that a training without evaluations keeps on its way
+_STATE = "trainer_state.json"  # the last file of a checkpoint
+# What only the next step needs.
+_PASSING = (_STATE, "optimizer.pt", "scheduler.pt", "rng_state.pth", "scaler.pt")
+Entry = Mapping[str, float]  # of the log: the `loss` of a step, or the `eval_…` of an evaluation
 
 
 @dataclass(frozen=True)
 class Watch:
-    """The progress of training, who may stop it, and after how many seconds its state is kept
-    again."""
+    """The progress of training, and who may stop it."""
 
     name: str = "training"
     progress: Progress = field(default_factory=NoProgress)
     stop: Stop = field(default_factory=Stop)
-    every_s: float = 60.0
 
 
-class Trainer:
-    """AdamW (Loshchilov and Hutter 2019) on `groups` of a model's weights, fused where it can be.
+@dataclass(frozen=True)
+class Evaluation:
+    """`measure` is called after every so many `steps`. The weights of the highest `worth` that it
+    returns are kept, of equal ones the first; after `patience` without a higher one it is over."""
 
-    `rate` is the learning rate of each step, counted from 0. The state lies in the folder, under
-    the `signature` of the training: no other training goes on from it.
+    measure: Callable[[], Mapping[str, float]]
+    steps: int
+    patience: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """`n_steps` steps of AdamW (Loshchilov and Hutter 2019) on the weights of a `model` that need a
+    gradient. `learning_rate` is the highest: up over the share `warmup` of all steps and down over
+    the others, both linearly.
+
+    `losses(n)` are those of the passes of step `n`, from 0, whose sum is made smaller; a pass is
+    computed when the memory of the one before is free. `save` writes the weights into a folder.
     """
 
-    whose = ""  # before the message of an error
-    note = ""  # on the step that was taken last
+    model: Any
+    n_steps: int
+    losses: Callable[[int], Iterable[Any]]
+    save: Callable[[Path], None]
+    learning_rate: float
+    seed: int
+    weight_decay: float = 0.0
+    warmup: float = 0.1
+    evaluation: Evaluation | None = None
 
-    def __init__(
-        self, model: Any, groups: Sequence[dict[str, Any]], rate: Callable[[int], float],
-        folder: Path, signature: str,
-    ) -> None:  # fmt: skip
-        import torch
+    def is_over(self, log: Sequence[Entry]) -> bool:
+        """Return True where all steps are done, or too many evaluations were no better."""
+        worth = [entry["eval_worth"] for entry in log if "eval_worth" in entry]
+        if self.evaluation and worth:
+            n_worse = len(worth) - 1 - worth.index(max(worth))
+            if n_worse >= self.evaluation.patience:
+                return True
+        return sum("loss" in entry for entry in log) >= self.n_steps
 
-        self.weights = {n: p for n, p in model.named_parameters() if p.requires_grad}
-        self._rate, self._path, self._signature = rate, folder / STATE, signature
-        self._device = next(iter(self.weights.values())).device.type
-        fused = self._device in ("cpu", "cuda")
-        self._optimizer = torch.optim.AdamW(groups, lr=0.0, fused=fused)
 
-    def step(self, number: int, losses: Iterable[Any]) -> float:
-        """Step down the gradient of the summed losses, and return the sum. Each loss is computed
-        when the memory of the one before is free. Raises RunError where the sum is no number."""
-        import torch
+def run(training: Training, folder: Path, signature: str, watch: Watch) -> Sequence[Entry]:
+    """Train, leave the files of the weights in a folder, and return the log.
 
-        total: Any = 0.0
-        for loss in losses:
-            loss.backward()
-            total = total + loss.detach()
-        torch.nn.utils.clip_grad_norm_(list(self.weights.values()), _CLIP)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._rate(number)
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
-        if not math.isfinite(value := float(total)):
-            raise RunError(f"{self.whose}the loss is no number: lower learning_rate")
-        return value
+    Checkpoints lie below it under the `signature` of the training, from the last of which the same
+    training goes on, on the same machine to the same weights as an uninterrupted one. Whoever has
+    noted that the folder is whole calls `forget`.
 
-    def steps(
-        self, numbers: Iterable[int], losses: Callable[[int], Iterable[Any]], watch: Watch,
-        about: Callable[[], Mapping[str, str]],
-    ) -> Iterator[tuple[int, float]]:  # fmt: skip
-        """Take the steps of these numbers, and yield number and summed loss of each.
+    Raises RunError where a loss is no number, DiskFailed, and Interrupted where it is to stop.
+    """
+    home = folder / CHECKPOINTS / signature
+    with disk_errors(folder), quietly():
+        last = _last_checkpoint(home)
+        log = _state(last)["log_history"] if last else []
+        if not training.is_over(log):
+            trainer = _trainer(training, home, watch)
+            trainer.train(resume_from_checkpoint=str(last) if last else None)
+            log = trainer.state.log_history
+        if not training.is_over(log):
+            raise Interrupted
+        last = _last_checkpoint(home)
+        assert last is not None
+        best = _state(last)["best_global_step"] or last.name.rpartition("-")[-1]
+        files = shutil.ignore_patterns(*_PASSING)
+        shutil.copytree(home / f"checkpoint-{best}", folder, ignore=files, dirs_exist_ok=True)
+    return log
 
-        The state is kept every so many seconds and where the training is to stop, with what it is
-        then `about`. Raises RunError where a loss is no number, DiskFailed, and Interrupted.
-        """
-        kept = time.monotonic()
-        for number in numbers:
-            stopped = watch.stop.wanted  # at least one step is taken each time
-            yield number, self.step(number, losses(number))
-            watch.progress.advance(watch.name, self.note)
-            if stopped or time.monotonic() - kept >= watch.every_s:
-                self.keep(**about())
-                kept = time.monotonic()
-            if stopped:
-                raise Interrupted
 
-    def keep(self, **about: str) -> None:
-        """Keep all that the next step needs, with what it is `about`. Raises DiskFailed."""
-        import torch
-        from safetensors.torch import save
+def forget(folder: Path) -> None:
+    """Remove the checkpoints of a folder whose training is done."""
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
 
-        state = {"chance": torch.get_rng_state()}
-        if self._device == "cuda":
-            state["chance of the GPU"] = torch.cuda.get_rng_state()
-        for name, weight in self.weights.items():
-            state[f"weight {name}"] = weight.detach()
-            moments = self._optimizer.state.get(weight, {})  # none of a weight without a gradient
-            state |= {f"{key} {name}": value for key, value in moments.items()}
-        plain = {key: value.cpu().contiguous() for key, value in state.items()}
-        with disk_errors(self._path.parent):
-            content = save(plain, metadata={"signature": self._signature, **about})
-            write_atomically(self._path, content)
 
-    def resume(
-        self, is_whole: Callable[[Mapping[str, str]], bool] = bool
-    ) -> Mapping[str, str] | None:
-        """Go on from what `keep` left of this very training, and return what it is about; None
-        where it left nothing that is whole, by what it is about."""
-        import torch
+def _last_checkpoint(home: Path) -> Path | None:
+    """Return the checkpoint of the latest step that is whole."""
+    whole = [path.parent for path in home.glob(f"checkpoint-*/{_STATE}") if _state(path.parent)]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[-1]), default=None)
 
-        about, state = self._kept() or ({}, {})
-        if about.get("signature") != self._signature or not is_whole(about):
-            return None
-        torch.set_rng_state(state["chance"])
-        if "chance of the GPU" in state:
-            torch.cuda.set_rng_state(state["chance of the GPU"])
-        for name, weight in self.weights.items():
-            with torch.no_grad():
-                weight.copy_(state[f"weight {name}"])
-            if f"step {name}" in state:
-                self._optimizer.state[weight] = {
-                    key: state[f"{key} {name}"].to(weight.device) for key in _MOMENTS
-                }
-        return about
 
-    def done(self) -> None:
-        """Remove the state: the training is done. Raises OSError."""
-        self._path.unlink(missing_ok=True)
+def _state(checkpoint: Path) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = json.loads((checkpoint / _STATE).read_text())
+    except ValueError:  # torn
+        return {}
+    return state
 
-    def _kept(self) -> tuple[Mapping[str, str], Mapping[str, Any]] | None:
-        from safetensors import SafetensorError, safe_open
 
-        try:
-            with safe_open(self._path, framework="pt") as kept:
-                return kept.metadata(), {key: kept.get_tensor(key) for key in kept.keys()}  # noqa: SIM118
-        except (OSError, SafetensorError):  # none, or torn
-            return None
+def _trainer(training: Training, home: Path, watch: Watch) -> Any:
+    """Return the Trainer that takes the steps. Raises MissingExtra."""
+    if find_spec("accelerate") is None:
+        raise MissingExtra("training", "tuning", "accelerate")
+    from torch.utils.data import DataLoader
+    from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+    evaluation = training.evaluation
+
+    class StepTrainer(Trainer):  # type: ignore[misc]
+        def get_train_dataloader(self) -> Any:
+            # The Trainer asks a batch for its keys.
+            steps = [{"step": number} for number in range(training.n_steps)]
+            return DataLoader(steps, batch_size=1, collate_fn=itemgetter(0))
+
+        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+            model.train()
+            total: Any = 0.0
+            for loss in training.losses(inputs["step"]):
+                loss.backward()
+                total = total + loss.detach()
+            if not math.isfinite(total):
+                raise RunError(f"{watch.name}: the loss is no number: lower learning_rate")
+            return total
+
+        def evaluate(self, *_: Any, **__: Any) -> Mapping[str, float]:
+            assert evaluation is not None
+            self.model.eval()
+            metrics = {f"eval_{key}": value for key, value in evaluation.measure().items()}
+            self.log(metrics)
+            handler = self.callback_handler
+            self.control: Any = handler.on_evaluate(self.args, self.state, self.control, metrics)
+            return metrics
+
+        def save_model(self, output_dir: Any = None, _internal_call: bool = False) -> None:
+            training.save(Path(output_dir))
+
+        def floating_point_ops(self, inputs: Any) -> int:
+            return 0
+
+    class Watcher(TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            watch.progress.start(watch.name, state.max_steps, state.global_step)
+            if state.global_step:
+                watch.progress.say(f"{watch.name} resumes after step {state.global_step:,}")
+
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.is_stopped = watch.stop.wanted  # at least one step is taken each time
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            control.should_save = control.should_save or self.is_stopped
+            control.should_training_stop = control.should_training_stop or self.is_stopped
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any, **_: Any) -> None:
+            if "loss" in logs:
+                watch.progress.advance(watch.name, f"loss {logs['loss']:.3f}")
+            elif "eval_score" in logs:
+                epoch = sum("eval_score" in entry for entry in state.log_history)
+                score = f"epoch {epoch}: {logs['eval_score']:.3f} on development"
+                watch.progress.say(f"{watch.name}: {score}")
+                control.should_training_stop = training.is_over(state.log_history)
+
+    n_between = evaluation.steps if evaluation else math.ceil(training.n_steps / _CHECKPOINTS)
+    arguments = TrainingArguments(
+        output_dir=str(home), max_steps=training.n_steps, logging_steps=1, seed=training.seed,
+        learning_rate=training.learning_rate, weight_decay=training.weight_decay,
+        warmup_steps=math.ceil(training.warmup * training.n_steps), optim="adamw_torch_fused",
+        eval_strategy="steps" if evaluation else "no", eval_steps=n_between,
+        save_strategy="steps", save_steps=n_between, save_total_limit=2,
+        metric_for_best_model="worth", greater_is_better=True, logging_nan_inf_filter=False,
+        use_cpu=training.model.device.type == "cpu", report_to="none", disable_tqdm=True,
+    )  # fmt: skip
+    trainer = StepTrainer(
+        training.model, arguments, eval_dataset=[0] if evaluation else None, callbacks=[Watcher]
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw all by the seed, and leave what others draw as it was."""
+    import numpy as np
+    import torch
+    from transformers import set_seed
+
+    states = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng():
+            set_seed(seed)
+            yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
 
 
 @contextmanager

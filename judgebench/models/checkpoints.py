@@ -564,27 +564,22 @@ def length_buckets(lengths: Sequence[int], size: int, chance: random.Random) -> 
     return batches
 
 
-def mean_over(hidden: Any, mask: Any) -> Any:
-    """The mean of the hidden states (texts, tokens, width) over the tokens of `mask` (texts,
-    tokens)."""
-    weights = mask.unsqueeze(-1).to(hidden.dtype)
-    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
-
-
 def open_encoder(
-    name: str, max_tokens: int | None = None, *, bare: bool = False, head: bool = False
-) -> Encoder:
+    name: str, max_tokens: int | None = None, *, head: bool = False, by_token: bool = False,
+    labels: Sequence[str] = (),
+) -> Encoder:  # fmt: skip
     """The encoder of a folder, a hub name, or `minilm`; on a GPU where there is one.
 
-    `max_tokens` None means what the encoder takes, or 512 where it states no limit. The weights of
-    a `bare` one are still to be filled in. With `head` the model is a classifier or a regressor of
-    texts, whose outputs are `logits`. Raises MissingExtra without the packages, SetupError for
-    a folder that lacks a part and for more tokens than the encoder takes, RunError where the hub or
-    the index cannot be reached.
+    `max_tokens` None means what the encoder takes, or 512 where it states no limit. With `head` the
+    model is a classifier or a regressor of texts or, `by_token`, of their tokens, whose outputs are
+    `logits`; for these `labels` the head is a new one. Raises MissingExtra without the packages,
+    SetupError for a folder that lacks a part and for more tokens than the encoder takes, RunError
+    where the hub or the index cannot be reached.
     """
     torch = import_torch()
     folder = find_encoder(name)
-    model, tokenizer = _load(folder, bare=bare, head=head)
+    kinds = ("AutoModelForSequenceClassification", "AutoModelForTokenClassification")
+    model, tokenizer = _load(folder, kinds[by_token] if head else "AutoModel", labels)
     limit = token_limit(model.base_model)
     if max_tokens is not None and limit is not None and max_tokens > limit:
         message, allowed = f"is more than the encoder {name} takes", f"16 to {limit}"
@@ -676,27 +671,28 @@ def _loading(folder: Path, field: str = "encoder") -> Iterator[None]:
         raise SetupError(Problem(f"cannot be loaded: {said}", str(folder), field=field)) from error
 
 
-def _load(folder: Path, *, bare: bool = False, head: bool = False) -> tuple[Any, Any]:
-    """Model and tokenizer; a bare model's weights are drawn and not read. A head whose weights are
-    not in the folder is refused: transformers would draw them."""
-    from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+def _load(folder: Path, kind: str, labels: Sequence[str] = ()) -> tuple[Any, Any]:
+    """Model and tokenizer. A head whose weights are not in the folder is refused: transformers
+    would draw them, which is right of one for new labels alone."""
+    import transformers
 
+    head = kind != "AutoModel"
     field = "model" if head else "encoder"
-    config, missing = config_of(folder, field), list[str]()
+    config = config_of(folder, field)
     for name in _ATTENTION_DROPOUT:
         if hasattr(config, name):
             setattr(config, name, 0.0)
-    kind = AutoModelForSequenceClassification if head else AutoModel
+    if labels:
+        config.id2label = dict(enumerate(labels))
+        config.label2id = {label: number for number, label in enumerate(labels)}
     with _loading(folder, field):
-        if bare:
-            model = kind.from_config(config)
-        else:
-            how = {"config": config, "local_files_only": True, "output_loading_info": True}
-            model, info = kind.from_pretrained(folder, **how)
-            missing = sorted(info["missing_keys"])[:3] if head else []
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model, info = getattr(transformers, kind).from_pretrained(
+            folder, config=config, local_files_only=True, output_loading_info=True,
+            ignore_mismatched_sizes=bool(labels),
+        )  # fmt: skip
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     unfit = ""
-    if missing:
+    if head and not labels and (missing := sorted(info["missing_keys"])[:3]):
         unfit = f"holds no classifier or regressor: it lacks {', '.join(missing)}"
     elif not tokenizer.is_fast or (tokenizer.pad_token_id is None and not head):
         unfit = "its tokenizer has no fast form or no padding token"

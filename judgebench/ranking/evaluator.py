@@ -1,29 +1,37 @@
 """A trained evaluator: which decision each argument leads to, as Verdicts.
 
-On top of an encoder, a class is decided from the mean over all tokens, by one linear layer. An
-option is weighed by the mean over its own tokens, by one layer that all options share; the encoder
-has read text, options and argument together, so one pass decides. A layer over places would have to
-learn what a place means.
+It is a plain `AutoModelForTokenClassification` of transformers. A class is decided from the mean of
+the logits of all tokens. An option is weighed by the mean over its own tokens of the one logit that
+all options share; the encoder has read text, options and argument together, so one pass decides. A
+head over places would have to learn what a place means.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import os
 import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import disk_errors, to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.trainer import Trainer, Watch, has_bf16, memory_errors
+from judgebench.learning.trainer import (
+    Entry,
+    Evaluation,
+    Training,
+    Watch,
+    forget,
+    has_bf16,
+    memory_errors,
+    run,
+    seeded,
+)
 from judgebench.models.checkpoints import (
     Encoder,
     by_length,
@@ -31,7 +39,6 @@ from judgebench.models.checkpoints import (
     identify,
     import_torch,
     length_buckets,
-    mean_over,
     open_encoder,
 )
 from judgebench.progress import NoProgress, Progress
@@ -47,14 +54,14 @@ from judgebench.ranking.examples import (
     second_in_test,
     second_in_training,
 )
-from judgebench.ranking.task import ProxyTask, TaskInstance, TrainingConfig
+from judgebench.ranking.task import ProxyTask, TaskInstance
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.runs.judging import Stop
 from judgebench.version import VERSION
 
 MANIFEST, WEIGHTS = "manifest.json", "model.safetensors"
 _BATCH = 32
-_DROPOUT = 0.1
+_OPTION = "option"  # the one label of a head that weighs options
 
 
 @dataclass
@@ -69,7 +76,6 @@ class ProxyEvaluator:
     signature: str
     manifest: dict[str, Any]
     encoder: Encoder
-    model: Any
     instances: Mapping[str, TaskInstance]
 
     @classmethod
@@ -78,25 +84,14 @@ class ProxyEvaluator:
 
         Raises SetupError where there is none, or none that is whole.
         """
-        from safetensors.torch import load_file
-
         manifest = read_manifest(folder)
         if manifest is None:
             raise SetupError(Problem("holds no evaluator whose training is finished", str(folder)))
-        encoder = open_encoder(str(folder), manifest["max_tokens"], bare=True)
-        model = build_model(encoder, manifest["labels"], manifest["multiple_choice"])
-        try:
-            model.load_state_dict(load_file(folder / WEIGHTS))
-        except Exception as error:  # torn, or of another encoder
-            said = " ".join(str(error).split())[:300]
-            message = f"cannot be loaded: {said}; remove it and train again"
-            raise SetupError(Problem(message, str(folder / WEIGHTS))) from error
         return cls(
             name=manifest["evaluator"],
             signature=manifest["signature"],
             manifest=manifest,
-            encoder=encoder,
-            model=model.eval(),
+            encoder=open_encoder(str(folder), manifest["max_tokens"], head=True, by_token=True),
             instances={i.item_id: i for i in task.instances},
         )
 
@@ -152,33 +147,21 @@ class ProxyEvaluator:
         with torch.inference_mode():
             for places in by_length([len(one.ids) for one in inputs], _BATCH):
                 batch = collate([inputs[place] for place in places])
-                rows = logits(self.model, batch).double().softmax(dim=-1).tolist()
+                rows = logits(self.encoder.model, batch).double().softmax(dim=-1).tolist()
                 for place, row in zip(places, rows, strict=True):
                     found[place] = row[: len(inputs[place].options) or None]
         return found
 
 
-def build_model(encoder: Encoder, labels: Sequence[str], multiple_choice: bool) -> Any:
-    """A torch module with the parts `encoder` and `head`; the head's weights are random."""
-    from torch import nn
-
-    config = encoder.model.config
-    head = nn.Linear(config.hidden_size, 1 if multiple_choice else len(labels))
-    nn.init.normal_(head.weight, std=getattr(config, "initializer_range", 0.02))
-    nn.init.zeros_(head.bias)
-    parts = {"encoder": encoder.model, "dropout": nn.Dropout(_DROPOUT), "head": head}
-    return nn.ModuleDict(parts).to(encoder.device)
-
-
 def logits(model: Any, batch: Batch) -> Any:
     """(inputs, labels), or (inputs, most options) with -inf where an input has no such option."""
-    hidden = model["encoder"](**batch.inputs).last_hidden_state
+    by_token = model(**batch.inputs).logits
+    every = batch.inputs["attention_mask"].unsqueeze(1)
+    spans = (every if batch.options is None else batch.options).to(by_token.dtype)
+    means = (spans @ by_token) / spans.sum(dim=-1, keepdim=True).clamp(min=1)
     if batch.options is None:
-        return model["head"](model["dropout"](mean_over(hidden, batch.inputs["attention_mask"])))
-    spans = batch.options.to(hidden.dtype)
-    means = (spans @ hidden) / spans.sum(dim=-1, keepdim=True).clamp(min=1)
-    weighed = model["head"](model["dropout"](means)).squeeze(-1)
-    return weighed.masked_fill(~batch.present, float("-inf"))
+        return means.squeeze(1)
+    return means.squeeze(-1).masked_fill(~batch.present, float("-inf"))
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -190,8 +173,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and (folder / WEIGHTS).is_file() else None
 
 
-_RECIPE = 2  # of this training; a change to it makes other evaluators of the same settings
-_BEST = "best.safetensors"
+_RECIPE = 3  # of this training; a change to it makes other evaluators of the same settings
 _MEMORY = "out of memory in training; lower batch_size or max_tokens"
 
 
@@ -200,13 +182,17 @@ def train(
 ) -> None:
     """Train an evaluator into `folder`, unless the same one is there.
 
-    AdamW (Loshchilov and Hutter 2019) with linear warm-up and decay ends after `patience` epochs
-    without a better development score; the best epoch is kept. An epoch that is done is never lost:
-    the same call goes on after it, on the same device to the same weights as an uninterrupted one.
-    Raises SetupError for what cannot be trained, RunError where the loss or the memory runs out of
-    bounds, DiskFailed, and Interrupted where `stop` is wanted.
+    Training ends after `patience` epochs without a better development score. The best epoch is
+    kept: of the highest score, of equal ones the lowest loss, then the earliest. Not by the loss
+    alone: of a small task it is often lowest while the most common class is still all that is
+    decided, and an evaluator is asked for decisions.
+
+    An epoch that is done is never lost: the same call goes on after it, on the same device to the
+    same weights as an uninterrupted one. Raises SetupError for what cannot be trained, RunError
+    where the loss or the memory runs out of bounds, DiskFailed, and Interrupted where `stop` is
+    wanted.
     """
-    torch = import_torch()
+    import_torch()
     examples = plan.examples()
     encoder = identify(str(find_encoder(plan.config.encoder)))["sha256"]
     about = [_RECIPE, plan.task.name, list(plan.task.labels), plan.kind, examples.content_hash]
@@ -218,124 +204,76 @@ def train(
     with disk_errors(folder):  # lest the manifest of another evaluator is taken for the new one's
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MANIFEST).unlink(missing_ok=True)
-    with memory_errors(_MEMORY), torch.random.fork_rng():
-        torch.manual_seed(plan.own_seed)
-        # Its state is kept after each epoch and where it is to stop, not by the clock.
-        name = f"{plan.name}: training"
-        watch = Watch(name, progress or NoProgress(), stop or Stop(), every_s=math.inf)
-        _Training(plan, examples, signature, folder).run(watch)
-
-
-# How one epoch went: `train_loss`, the mean loss in training; `development_loss` and
-# `development_score`, mean loss and share right on the development split.
-Epoch = dict[str, float]
-
-
-def best_epoch(epochs: Sequence[Epoch]) -> int:
-    """The epoch of the highest development score, from 0; of equal ones the lowest loss, then the
-    earliest.
-
-    Not by the loss alone: of a small task it is often lowest while the most common class is still
-    all that is decided, and an evaluator is asked for decisions.
-    """
-    worth = [(e["development_score"], -e["development_loss"]) for e in epochs]
-    return max(range(len(worth)), key=worth.__getitem__)
-
-
-def is_over(epochs: Sequence[Epoch], training: TrainingConfig) -> bool:
-    """True where all epochs are done, or too many went without a better one."""
-    n = len(epochs)
-    return n >= training.epochs or (n > 0 and n - 1 - best_epoch(epochs) >= training.patience)
+    watch = Watch(f"{plan.name}: training", progress or NoProgress(), stop or Stop())
+    began = time.perf_counter()
+    with memory_errors(_MEMORY), seeded(plan.own_seed):
+        training = _Training(plan, examples)
+        log = run(training.steps(), folder, signature, watch)
+    content = {
+        **training.manifest(log),
+        "seconds": round(time.perf_counter() - began, 3),
+        "signature": signature,
+    }
+    with disk_errors(folder):
+        write_atomically(folder / MANIFEST, f"{to_json(content, indent=1)}\n".encode())
+    forget(folder)
 
 
 class _Training:
-    """The parts of one training, and its loop."""
+    """The parts of one training."""
 
-    def __init__(
-        self, plan: EvaluatorPlan, examples: Examples, signature: str, folder: Path
-    ) -> None:
-        self._plan, self._examples, self._signature = plan, examples, signature
-        self._folder, self._settings = folder, plan.config.training
-        self._encoder = open_encoder(plan.config.encoder, self._settings.max_tokens)
-        self._model = build_model(self._encoder, plan.task.labels, plan.task.is_multiple_choice)
+    def __init__(self, plan: EvaluatorPlan, examples: Examples) -> None:
+        self._plan, self._examples, self._settings = plan, examples, plan.config.training
+        labels = [_OPTION] if plan.task.is_multiple_choice else plan.task.labels
+        self._encoder = open_encoder(
+            plan.config.encoder, self._settings.max_tokens, head=True, by_token=True, labels=labels
+        )
         self._collate = Collator(self._encoder.tokenizer, self._encoder.device)
         self._train, self._development = _tokens(plan, examples, self._encoder)
-        self._steps = math.ceil(len(self._train) / self._settings.batch_size)
-        groups = _groups(self._model, self._settings.weight_decay)
-        self._trainer = Trainer(self._model, groups, self._rate, folder, signature)
-        self._trainer.whose = f"{plan.name}: "
-        self._epochs: list[Epoch] = []
-        self._steps_done, self._loss_sum = 0, 0.0  # the latter in the epoch that is not done
-        self._began, self._seconds = time.perf_counter(), 0.0  # the latter of earlier calls
-        self._batches: tuple[int, list[list[Labelled]]] = -1, []  # an epoch, and what it reads
 
-    def run(self, watch: Watch) -> None:
-        """Train to the end and leave the finished evaluator."""
-        self._resume(watch.progress)
-        self._began = time.perf_counter()
-        if not self._is_over():
-            total = self._settings.epochs * self._steps
-            watch.progress.start(watch.name, total, self._steps_done)
-            left = takewhile(lambda _: not self._is_over(), range(self._steps_done, total))
-            for step, loss in self._trainer.steps(left, self._loss_of, watch, self._about):
-                self._steps_done = step + 1
-                self._loss_sum += loss * len(self._examples_of(step))
-                if self._steps_done % self._steps == 0:
-                    self._end_epoch(watch)
-        self._finish()
+    def steps(self) -> Training:
+        batches = [b for epoch in range(self._settings.epochs) for b in self._batches(epoch)]
+        settings = self._settings
+        return Training(
+            model=self._encoder.model,
+            n_steps=len(batches),
+            losses=lambda step: [self._loss(batches[step])[0]],
+            save=self._save,
+            learning_rate=settings.learning_rate,
+            seed=self._plan.own_seed,
+            weight_decay=settings.weight_decay,
+            warmup=settings.warmup,
+            evaluation=Evaluation(
+                self._measure, len(batches) // settings.epochs, settings.patience
+            ),
+        )
 
-    def _is_over(self) -> bool:
-        return is_over(self._epochs, self._settings)
+    def _batches(self, epoch: int) -> Iterator[list[Labelled]]:
+        """What the steps of an epoch read, drawn by seed."""
+        versions = self._examples.of_epoch(epoch)
+        examples = [source[v] for source, v in zip(self._train, versions, strict=True)]
+        chance = random.Random(f"{self._plan.own_seed}/{epoch}")
+        lengths = [len(one.ids) for one, _ in examples]
+        for places in length_buckets(lengths, self._settings.batch_size, chance):
+            yield [examples[place] for place in places]
 
-    def _end_epoch(self, watch: Watch) -> None:
-        """Say how the epoch went, and keep what the next one needs."""
-        loss, score = self._tune()
-        trained = {"train_loss": self._loss_sum / len(self._train)}
-        self._epochs.append({**trained, "development_loss": loss, "development_score": score})
-        self._loss_sum, epoch = 0.0, len(self._epochs)
-        self._keep(best=best_epoch(self._epochs) == epoch - 1)
-        self._trainer.note = f"epoch {epoch}: {score:.3f} on development"
-        watch.progress.say(f"{watch.name}: {self._trainer.note}")
-
-    def _loss_of(self, step: int) -> Iterator[Any]:
-        self._model.train()
-        yield self._loss(self._examples_of(step))[0]
-
-    def _examples_of(self, step: int) -> list[Labelled]:
-        """Those of a step; drawn by seed, so that they are the same after every interruption."""
-        epoch, number = divmod(step, self._steps)
-        if self._batches[0] != epoch:
-            versions = self._examples.of_epoch(epoch)
-            examples = [source[v] for source, v in zip(self._train, versions, strict=True)]
-            chance = random.Random(f"{self._plan.own_seed}/{epoch}")
-            lengths = [len(one.ids) for one, _ in examples]
-            drawn = length_buckets(lengths, self._settings.batch_size, chance)
-            self._batches = epoch, [[examples[place] for place in places] for places in drawn]
-        return self._batches[1][number]
-
-    def _rate(self, step: int) -> float:
-        """The learning rate: up over the first steps and down over the others, both linearly."""
-        total = self._steps * self._settings.epochs
-        warm = math.ceil(total * self._settings.warmup)
-        share = step / warm if step < warm else (total - step) / max(total - warm, 1)
-        return self._settings.learning_rate * share
-
-    def _tune(self) -> tuple[float, float]:
+    def _measure(self) -> Mapping[str, float]:
         """Mean loss and share right on the development split: accuracy, which is micro-F1 too where
         each instance has one class."""
         import torch
 
         loss, right = 0.0, 0
-        self._model.eval()
         lengths = [len(one.ids) for one, _ in self._development]
         with torch.inference_mode():
             for places in by_length(lengths, 2 * self._settings.batch_size):
                 batch_loss, n_right = self._loss([self._development[place] for place in places])
                 loss += float(batch_loss) * len(places)
                 right += int(n_right)
-        return loss / len(lengths), right / len(lengths)
+        loss, score = loss / len(lengths), right / len(lengths)
+        # The loss only tells apart what is equal: a step of the score is far more.
+        return {"loss": loss, "score": score, "worth": score - 1e-9 * loss}
 
-    def _loss(self, examples: Sequence[tuple[Input, int]]) -> tuple[Any, Any]:
+    def _loss(self, examples: Sequence[Labelled]) -> tuple[Any, Any]:
         """Mean cross-entropy, and how many are right."""
         import torch
 
@@ -344,57 +282,23 @@ class _Training:
         # CPUs round bfloat16 differently, and often only emulate it.
         half = device == "cuda" and has_bf16(device)
         with torch.autocast(device, torch.bfloat16, enabled=half):
-            found = logits(self._model, batch)
+            found = logits(self._encoder.model, batch)
         loss = torch.nn.functional.cross_entropy(found.float(), batch.labels)
         return loss, (found.argmax(dim=-1) == batch.labels).sum()
 
-    def _keep(self, *, best: bool) -> None:
-        """Keep what the next epoch needs, and the weights where they are the best so far.
+    def _save(self, folder: Path) -> None:
+        self._encoder.model.save_pretrained(folder)
+        self._encoder.tokenizer.save_pretrained(folder)
 
-        Weights go first: an epoch whose state was not kept is computed again, to the same weights.
-        """
-        if best:
-            from safetensors.torch import save
-
-            weights = self._model.state_dict().items()
-            plain = {k: v.detach().cpu().contiguous() for k, v in weights}
-            with disk_errors(self._folder):
-                write_atomically(self._folder / _BEST, save(plain))
-        self._trainer.keep(**self._about())
-
-    def _about(self) -> Mapping[str, str]:
-        now = {
-            "epochs": self._epochs,
-            "seconds": self._seconds + time.perf_counter() - self._began,
-            "steps": self._steps_done,
-            "loss": self._loss_sum,
-        }
-        return {key: json.dumps(value) for key, value in now.items()}
-
-    def _resume(self, progress: Progress) -> None:
-        """Go on from what was kept of this very evaluator, where it was."""
-        best = self._folder / _BEST
-        if about := self._trainer.resume(lambda kept: kept["epochs"] == "[]" or best.is_file()):
-            now = {key: json.loads(text) for key, text in about.items() if key != "signature"}
-            self._epochs, self._seconds = now["epochs"], now["seconds"]
-            self._steps_done = now.get("steps", len(self._epochs) * self._steps)
-            self._loss_sum = now.get("loss", 0.0)
-            progress.say(f"{self._plan.name} resumes after epoch {len(self._epochs)}")
-
-    def _finish(self) -> None:
-        """Make the best epoch the evaluator; what only training needed goes."""
-        folder = self._folder
-        with disk_errors(folder):
-            self._encoder.model.config.save_pretrained(folder)
-            self._encoder.tokenizer.save_pretrained(folder)
-            os.replace(folder / _BEST, folder / WEIGHTS)
-            content = to_json(self._manifest(), indent=1) + "\n"
-            write_atomically(folder / MANIFEST, content.encode("utf-8"))
-            self._trainer.done()
-
-    def _manifest(self) -> dict[str, Any]:
+    def manifest(self, log: Sequence[Entry]) -> dict[str, Any]:
         """The fields of a report's line on this training, and what loads and repeats it."""
-        epochs, plan, best = self._epochs, self._plan, best_epoch(self._epochs)
+        epochs = [
+            {"development_loss": entry["eval_loss"], "development_score": entry["eval_score"]}
+            for entry in log
+            if "eval_score" in entry
+        ]
+        worth = [entry["eval_worth"] for entry in log if "eval_worth" in entry]
+        best, plan = worth.index(max(worth)), self._plan
         read = [versions[0][0] for versions in self._train]
         return {
             "task": plan.task.name,
@@ -407,11 +311,9 @@ class _Training:
             "epochs": len(epochs),
             "best_epoch": best + 1,
             "development_score": epochs[best]["development_score"],
-            "seconds": round(self._seconds + time.perf_counter() - self._began, 3),
             "cut": sum(one.cut for one in read),
             "cut_arguments": sum(one.argument_cut for one in read),
             "left_out": self._examples.left_out,
-            "signature": self._signature,
             "labels": list(plan.task.labels),
             "multiple_choice": plan.task.is_multiple_choice,
             "max_tokens": self._encoder.max_tokens,
@@ -443,13 +345,3 @@ def _tokens(
     flat = iter(made([e for versions in examples.train for e in versions]))
     train = [[next(flat) for _ in versions] for versions in examples.train]
     return train, made(examples.development)
-
-
-def _groups(model: Any, weight_decay: float) -> list[dict[str, Any]]:
-    """The weights of a model by their decay: biases and norms, which are vectors, have none."""
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    free = [p for p in model.parameters() if p.ndim <= 1]
-    return [
-        {"params": decayed, "weight_decay": weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import random
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -21,8 +18,18 @@ from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import label_spans, written_reply
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
-from judgebench.learning.trainer import STATE, Trainer, Watch, has_bf16, memory_errors
+from judgebench.learning.trainer import (
+    Training,
+    Watch,
+    forget,
+    has_bf16,
+    memory_errors,
+    run,
+    seeded,
+)
 from judgebench.models.checkpoints import (
+    BASE,
+    CONFIG,
     identify,
     identify_adapter,
     import_peft,
@@ -31,6 +38,7 @@ from judgebench.models.checkpoints import (
     local_path,
     merge,
     note_base,
+    tokenizer_of,
 )
 from judgebench.models.contract import Request
 from judgebench.models.settings import BackendSettings
@@ -81,7 +89,8 @@ class Lora(Learner):
         watch = Watch(f"{self._entry.name} {folder.name}", work.progress, work.stop)
         facts = train(texts, self._base, recipe_of(self._entry), folder, watch)
         told = described(blocks, self._entry.seed)
-        return {**facts, **told, "sha256": self._trained(folder)}
+        home = folder / (MODEL if self._entry.rank == "full" else ADAPTER)
+        return {**facts, **told, "sha256": self._hash(home)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         if self._tuned is None or self._tuned[0] != folder:
@@ -123,29 +132,33 @@ class Lora(Learner):
     def _texts(self) -> Texts:
         return Texts(self._base)
 
-    def merge(self, folder: Path, to: Path) -> None:
-        """Write what the folder holds as a whole model, without an adapter, below `to`. Raises
-        SetupError where it is one already."""
-        if not (folder / ADAPTER).is_dir():
-            raise SetupError(Problem("holds no adapter that could be merged", str(folder)))
-        merge(self._base, folder / ADAPTER, to / MODEL)
+    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
+        """Copy the adapter or the model, with its tokenizer. Raises SetupError where there is no
+        adapter to merge."""
+        is_adapter = self._entry.rank != "full"
+        if not is_adapter:
+            super().export(folder / MODEL, to, merged=merged)
+        elif merged:
+            merge(self._base, folder / ADAPTER, to)
+        else:
+            shutil.copytree(folder / ADAPTER, to, ignore=shutil.ignore_patterns(BASE))
+            tokenizer_of(self._base).save_pretrained(to)
 
     def _opened(self, folder: Path) -> TransformersBackend:
-        if (folder / MODEL).is_dir() and self._entry.rank != "full":  # merged
-            return TransformersBackend(str(folder / MODEL), self._settings)
+        # An export holds itself what a training leaves in a folder below.
+        below = (folder / name for name in (ADAPTER, MODEL))
+        home = next((path for path in below if path.is_dir()), folder)
         learnt = folder / LEARNT
-        facts = json.loads(learnt.read_text()) if learnt.is_file() else {}
-        if facts and facts["sha256"] != self._trained(folder):
+        if learnt.is_file() and json.loads(learnt.read_text())["sha256"] != self._hash(home):
             message = "holds other weights than were trained: delete it to train again"
             raise SetupError(Problem(message, str(folder)))
-        if self._entry.rank == "full":
-            return TransformersBackend(str(folder / MODEL), self._settings)
-        return TransformersBackend(self._base, self._settings, folder / ADAPTER)
+        if (home / CONFIG).is_file():
+            return TransformersBackend(self._base, self._settings, home)
+        return TransformersBackend(str(home), self._settings)
 
-    def _trained(self, folder: Path) -> str:
-        if self._entry.rank == "full":
-            return identify(str(folder / MODEL))["sha256"]
-        return identify_adapter(folder / ADAPTER)
+    def _hash(self, home: Path) -> str:
+        is_adapter = (home / CONFIG).is_file()
+        return identify_adapter(home) if is_adapter else identify(str(home))["sha256"]
 
 
 def rows_of(train_on: TrainingSet) -> Iterator[Row]:
@@ -168,9 +181,8 @@ def recipe_of(entry: LoraConfig) -> Recipe:
 
 ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained
 _DONE = "trained.json"
-_FORM = 1  # of this training; a change to it makes other weights of the same recipe
+_FORM = 2  # of this training; a change to it makes other weights of the same recipe
 _UNBOUNDED = 1 << 30
-_WARMUP = 0.1  # of all steps
 MEMORY = "out of memory in training: lower tokens (it then goes on), context or rank"
 
 
@@ -226,88 +238,63 @@ def train(
         return {**found["facts"]}
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    import torch
-
-    with memory_errors(MEMORY), torch.random.fork_rng():
-        torch.manual_seed(recipe.seed)
-        facts = _Training(blocks, base, recipe, folder, signature).run(watch)
-        content = {"signature": signature, "base": identity, "facts": facts}
-        with disk_errors(folder):
-            write_atomically(done, to_json(content, indent=1).encode())
-            (folder / STATE).unlink(missing_ok=True)
+    with memory_errors(MEMORY), seeded(recipe.seed):
+        training = _Training(blocks, identity, base, recipe, watch)
+        final = folder / (MODEL if recipe.rank is None else ADAPTER)
+        log = run(training.steps(), final, signature, watch)
+    facts = training.facts([entry["loss"] for entry in log if "loss" in entry])
+    content = {"signature": signature, "base": identity, "facts": facts}
+    with disk_errors(folder):
+        write_atomically(done, to_json(content, indent=1).encode())
+    forget(final)
     return facts
 
 
 class _Training:
-    """The parts of one training, and its loop."""
+    """The parts of one training."""
 
     def __init__(
-        self, blocks: Sequence[Sequence[Example]], base: str, recipe: Recipe, folder: Path,
-        signature: str,
+        self, blocks: Sequence[Sequence[Example]], identity: Mapping[str, str], base: str,
+        recipe: Recipe, watch: Watch,
     ) -> None:  # fmt: skip
         import torch
 
-        self._recipe, self._folder, self._base = recipe, folder, base
+        self._recipe, self._identity = recipe, identity
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._half = has_bf16(self._device)
         self._model, self._tokenizer = _model_of(base, recipe, self._half)
-        self._model.to(self._device).train()
+        self._model.to(self._device)
         known = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        self._context = min(recipe.context or _UNBOUNDED, known or _UNBOUNDED)
-        self._blocks = [[one for one in b if len(one.ids) <= self._context] for b in blocks]
-        self._left_out = sum(map(len, blocks)) - sum(map(len, self._blocks))
-        self._steps = [
-            (block, epoch, number)
-            for block, examples in enumerate(self._blocks)
-            for epoch in range(recipe.epochs)
-            for number in range(math.ceil(len(examples) / recipe.batch))
-        ]
-        weights = [p for p in self._model.parameters() if p.requires_grad]
-        groups = [{"params": weights, "weight_decay": 0.0}]
-        rate, n = recipe.learning_rate, len(self._steps)
-        self._trainer = Trainer(
-            self._model, groups, lambda step: rate * _share(step, n), folder, signature
-        )
-        self._losses: list[float] = []  # of each step done
-        self._tokens = 0  # read by now
-
-    def run(self, watch: Watch) -> Mapping[str, Any]:
-        """Train to the end and leave what was trained."""
-        n = self._left_out + sum(map(len, self._blocks))
-        told = f"longer than the context of {self._context:,} tokens"
-        if not self._steps:
-            raise SetupError(f"nothing to train on: all {n:,} examples are {told}")
+        context = min(recipe.context or _UNBOUNDED, known or _UNBOUNDED)
+        self._blocks = [[one for one in b if len(one.ids) <= context] for b in blocks]
+        n, n_read = (sum(map(len, some)) for some in (blocks, self._blocks))
+        self._left_out = n - n_read
+        message = f"longer than the context of {context:,} tokens"
+        if not n_read:
+            raise SetupError(f"nothing to train on: all {n:,} examples are {message}")
         if self._left_out:
-            told = f"{self._left_out:,} of {n:,} examples are {told} and are left out"
-            watch.progress.say(f"{watch.name}: {told}")
-        if about := self._trainer.resume():
-            self._losses = json.loads(about["losses"])
-        began, first, total = time.monotonic(), len(self._losses), len(self._steps)
-        watch.progress.start(watch.name, total, first)
-        steps = self._trainer.steps(range(first, total), self._passes_of, watch, self._about)
-        for _, loss in steps:
-            self._losses.append(loss)
-            speed = self._tokens / (time.monotonic() - began)
-            self._trainer.note = f"loss {loss:.3f}, {speed:,.0f} tokens/s"
-        self._finish()
-        return self._facts(self._tokens / max(time.monotonic() - began, 1e-9))
+            message = f"{self._left_out:,} of {n:,} examples are {message} and are left out"
+            watch.progress.say(f"{watch.name}: {message}")
+        self._batches = list(self._drawn())
 
-    def _about(self) -> Mapping[str, str]:
-        return {"losses": json.dumps(self._losses)}
+    def _drawn(self) -> Iterator[list[Example]]:
+        """The examples of each step."""
+        for number, examples in enumerate(self._blocks):
+            lengths = [len(one.ids) for one in examples]
+            for epoch in range(self._recipe.epochs):
+                chance = random.Random(f"{self._recipe.seed}/{number}/{epoch}")
+                for places in length_buckets(lengths, self._recipe.batch, chance):
+                    yield [examples[place] for place in places]
 
-    def _examples(self, step: int) -> list[Example]:
-        """Those of a step; drawn by seed, so that they are the same after every interruption."""
-        block, epoch, number = self._steps[step]
-        examples = self._blocks[block]
-        chance = random.Random(f"{self._recipe.seed}/{block}/{epoch}")
-        lengths = [len(one.ids) for one in examples]
-        return [examples[i] for i in length_buckets(lengths, self._recipe.batch, chance)[number]]
+    def steps(self) -> Training:
+        return Training(
+            self._model, len(self._batches), self._losses, self._save, self._recipe.learning_rate,
+            self._recipe.seed,
+        )  # fmt: skip
 
-    def _passes_of(self, step: int) -> Iterator[Any]:
-        """The losses of the passes of a step; their sum is the mean loss of a token that is
-        learnt."""
-        examples = self._examples(step)
-        self._tokens += sum(len(one.ids) for one in examples)
+    def _losses(self, step: int) -> Iterator[Any]:
+        """Of the passes of a step; their sum is the mean loss of a token that is learnt."""
+        examples = self._batches[step]
         n = sum(len(one.places) for one in examples)
         return (self._loss(some) / n for some in _passes(examples, self._recipe.tokens))
 
@@ -346,35 +333,24 @@ class _Training:
         chosen = logits[tensor(rows), tensor(columns)].float()
         return torch.nn.functional.cross_entropy(chosen, tensor(targets), reduction="sum")
 
-    def _finish(self) -> None:
-        """Write the trained weights, whole or not at all."""
-        adapted = self._recipe.rank is not None
-        final = self._folder / (ADAPTER if adapted else MODEL)
-        scratch = final.with_name(f".{final.name}.{os.getpid()}.tmp")
-        with disk_errors(self._folder):
-            shutil.rmtree(scratch, ignore_errors=True)
-            if adapted:
-                identity = identify(self._base)
-                self._model.peft_config["default"].base_model_name_or_path = identity["model"]
-                self._model.save_pretrained(scratch, save_embedding_layers=False)
-                (scratch / "README.md").unlink(missing_ok=True)  # an empty form
-                note_base(scratch, identity)
-            else:
-                self._model.save_pretrained(scratch)
-                self._tokenizer.save_pretrained(scratch)
-            shutil.rmtree(final, ignore_errors=True)
-            scratch.rename(final)
+    def _save(self, folder: Path) -> None:
+        if self._recipe.rank is None:
+            self._model.save_pretrained(folder)
+            self._tokenizer.save_pretrained(folder)
+            return
+        self._model.peft_config["default"].base_model_name_or_path = self._identity["model"]
+        self._model.save_pretrained(folder, save_embedding_layers=False)
+        (folder / "README.md").unlink(missing_ok=True)  # an empty form
+        note_base(folder, self._identity)
 
-    def _facts(self, speed: float) -> Mapping[str, Any]:
-        tail = self._losses[-max(1, len(self._losses) // 10) :]
+    def facts(self, losses: Sequence[float]) -> Mapping[str, Any]:
+        tail = losses[-max(1, len(losses) // 10) :]
         return {
             "blocks": [len(block) for block in self._blocks],
             "left_out": self._left_out,
-            "steps": len(self._steps),
-            "first_loss": self._losses[0],
+            "steps": len(losses),
+            "first_loss": losses[0],
             "last_loss": sum(tail) / len(tail),
-            "weights": sum(weight.numel() for weight in self._trainer.weights.values()),
-            "tokens_per_s": round(speed),
             "device": self._device,
             "bf16": self._half,
         }
@@ -391,12 +367,6 @@ def _model_of(base: str, recipe: Recipe, half: bool) -> tuple[Any, Any]:
         r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
     )
     return peft.get_peft_model(model, config), tokenizer
-
-
-def _share(step: int, steps: int) -> float:
-    """Of the learning rate, at a step that counts from 0; never 0."""
-    warm = math.ceil(_WARMUP * steps)
-    return min((step + 1) / warm, (steps - step) / max(steps - warm, 1), 1.0)
 
 
 def _shared(examples: Sequence[Example]) -> int:

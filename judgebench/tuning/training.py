@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -330,42 +330,34 @@ def has_sklearn() -> bool:
 def words() -> Features:
     """The words, and pairs of words, of question and text: how often each occurs, against how many
     answers have it (tf-idf, as scikit-learn computes it)."""
-    found = _Words()
-    return Features({"features": "tf-idf of words and pairs of words"}, found.of, found.fit)
+    import scipy.sparse
 
+    @lru_cache(maxsize=1)
+    def opened(folder: Path) -> Mapping[str, Any]:
+        """The vectorizer of each field that has words."""
+        fields = {}
+        for field, weights in json.loads((folder / _WORDS).read_bytes()).items():
+            fields[field] = _tf_idf(list(weights))
+            fields[field].idf_ = np.array(list(weights.values()))
+        return fields
 
-class _Words:
-    """Weights of words by field. Those of the folder that was used last are held in memory."""
-
-    def __init__(self) -> None:
-        self._folder, self._vectors = Path(), dict[str, Any]()
-
-    def fit(self, answers: Sequence[Answer], folder: Path) -> None:
-        self._folder, self._vectors = folder, {}
+    def fit(answers: Sequence[Answer], folder: Path) -> None:
+        fields = {}
         for field in _FIELDS:
             texts, vectors = [getattr(answer, field) for answer in answers], _tf_idf()
             if any(map(vectors.build_analyzer(), texts)):
-                self._vectors[field] = vectors.fit(texts)
-        weights = {
-            field: dict(zip(vectors.get_feature_names_out(), vectors.idf_.tolist(), strict=True))
-            for field, vectors in self._vectors.items()
-        }
-        write_atomically(folder / _WORDS, to_json(weights).encode())
+                names = vectors.fit(texts).get_feature_names_out()
+                fields[field] = dict(zip(names, vectors.idf_.tolist(), strict=True))
+        write_atomically(folder / _WORDS, to_json(fields).encode())
+        opened.cache_clear()
 
-    def of(
-        self, answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
-    ) -> Mapping[str, Any]:
-        import scipy.sparse
-
-        if folder != self._folder:
-            self._folder, self._vectors = folder, {}
-            for field, weights in json.loads((folder / _WORDS).read_bytes()).items():
-                self._vectors[field] = _tf_idf(list(weights))
-                self._vectors[field].idf_ = np.array(list(weights.values()))
+    def of(answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path) -> Mapping[str, Any]:
         parts = [scipy.sparse.csr_array((len(answers), 1))]  # there may be no word at all
-        for field, vectors in self._vectors.items():
+        for field, vectors in opened(folder).items():
             parts.append(vectors.transform([getattr(answer, field) for answer in answers]))
         return dict.fromkeys((m.id for m in metrics), scipy.sparse.hstack(parts, "csr"))
+
+    return Features({"features": "tf-idf of words and pairs of words"}, of, fit)
 
 
 def _tf_idf(vocabulary: Sequence[str] | None = None) -> Any:

@@ -1,11 +1,9 @@
 """The folder that a tuned judge is kept in, to be used on other data.
 
-manifest.json   what was learnt how, of what, what it is worth out of fold, and the SHA-256 of
-                every other file; sealed, so that a changed byte shows
-model/          what the judge learnt
-rubric.yaml     the rubric that it judges by
-known.json      sketches of the questions and texts that it learnt from
-README.md       the same for people
+It holds what the judge learnt (of a language model what transformers and peft read), a README.md
+for people, and judgebench.json: what was learnt how, of what, what it is worth out of fold, the
+rubric that it judges by, sketches of the questions and texts that it learnt from, and the SHA-256
+of every other file; sealed, so that a changed byte shows.
 """
 
 from __future__ import annotations
@@ -30,16 +28,14 @@ from judgebench.learning.folds import Known
 from judgebench.learning.learnt import ByLearner, Learner
 from judgebench.models.checkpoints import sha256_of
 from judgebench.records import TRAINED_ON, Status, Verdict
-from judgebench.rubric import Rubric, load_rubric
+from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import is_sealed
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import Learn, learn_entry
 
-MANIFEST, MODEL, RUBRIC, KNOWN, CARD = (
-    "manifest.json", "model", "rubric.yaml", "known.json", "README.md"
-)  # fmt: skip
+MANIFEST, CARD = "judgebench.json", "README.md"
 # What a learner tells of what it stands on: weights, an encoder, a prompt.
 _SUMS = ("sha256", "revision", "hash")
 _OUR_OWN = ("runtime", "rubric", "recipe", "rounds", "stages")
@@ -52,8 +48,8 @@ class Exported(BaseModel):
     """The part of manifest.json of which a judge is made.
 
     `recipe` is its entry of bench.yaml, `about` what the learner told of itself, `needs` the
-    signatures of the judges whose verdicts or settings it uses, by name. `seal` changes with every
-    byte of the folder.
+    signatures of the judges whose verdicts or settings it uses, by name. `questions` and `texts`
+    are sketches of what it learnt from. `seal` changes with every byte of the folder.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -62,6 +58,9 @@ class Exported(BaseModel):
     recipe: dict[str, Any]
     about: dict[str, Any]
     needs: dict[str, str]
+    rubric: Rubric
+    questions: tuple[str, ...]
+    texts: tuple[str, ...]
     merged: bool
     files: dict[str, str]
     seal: str
@@ -79,9 +78,16 @@ def read_export(folder: Path) -> Exported:
         content = path.read_bytes()
     if not is_sealed(content):
         raise SetupError(Problem("was changed after the export", str(path)))
-    found = validate(read_object(content, path), Exported, str(path))
-    raise_any([*_damage(folder, found.files)])
-    return found
+    exported = validate(read_object(content, path), Exported, str(path))
+    files = {name: folder / name for name in exported.files}
+    raise_any(
+        [
+            Problem("is missing, or was changed after the export", str(path))
+            for name, path in files.items()
+            if not path.is_file() or sha256_of(path) != exported.files[name]
+        ]
+    )
+    return exported
 
 
 def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,30 +96,16 @@ def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in recipe.items() if key not in left_out}
 
 
-def _damage(folder: Path, files: Mapping[str, str]) -> Iterator[Problem]:
-    for name, expected in files.items():
-        path = folder / name
-        if not path.is_file():
-            yield Problem("is missing from the export", str(path))
-            continue
-        with read_errors(path):
-            found = sha256_of(path)
-        if found != expected:
-            yield Problem("was changed after the export", str(path), None, "SHA-256", found)
-
-
-def rubric_for(folder: Path, ours: Rubric) -> Rubric:
+def rubric_for(folder: Path, theirs: Rubric, ours: Rubric) -> Rubric:
     """The part of our rubric that the judge judges by. Raises SetupError with every difference."""
-    theirs = load_rubric(folder / RUBRIC)
     keys = ("name", "version", "instructions")
     wrong = [f"{key} differ" for key in keys if getattr(theirs, key) != getattr(ours, key)]
     mine = {metric.id: metric for metric in ours.metrics}
     for metric in (m for m in theirs.metrics if mine.get(m.id) != m):
         wrong.append(f"the metric {metric.id} {'differs' if metric.id in mine else 'is missing'}")
     if wrong:
-        message, found = f"is for another rubric: {', '.join(wrong)}", ours.content_hash
-        at, named = str(folder / RUBRIC), f"{ours.name} {found}"
-        raise SetupError(Problem(message, str(folder), None, "rubric", named, at))
+        message = f"is for another rubric: {', '.join(wrong)}"
+        raise SetupError(Problem(message, str(folder), None, "rubric"))
     return ours.only([metric.id for metric in theirs.metrics])
 
 
@@ -194,7 +186,7 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
         stands_on = {"model", "encoder", "by"} & recipe.keys()
         recipe |= {key: config.base for key in stands_on if recipe[key] != WORDS}
     if exported.merged:  # what it was made of is not needed
-        recipe["model"] = str((folder / MODEL / MODEL).resolve())
+        recipe["model"] = str(folder.resolve())
     return TunedEntry(config.name, folder, exported, learn_entry(recipe, file, None), renamed)
 
 
@@ -204,20 +196,21 @@ class TunedJudge(ByLearner):
 
     def __init__(self, entry: TunedEntry, bench: Bench, make: Make) -> None:
         """Raises SetupError where rubric, base weights or the judges it needs are others."""
-        rubric = rubric_for(entry.folder, bench.rubric.of_kind("answer") or bench.rubric)
+        exported = entry.exported
+        ours = bench.rubric.of_kind("answer") or bench.rubric
+        rubric = rubric_for(entry.folder, exported.rubric, ours)
         _check_needs(entry, bench)
         learner = make(entry.how, replace(bench, rubric=rubric))
         told = learner.describe()
-        if not entry.exported.merged:
-            check_base(entry.folder, entry.exported, told)
-        self._folder = entry.folder / MODEL
-        sketches = read_object((entry.folder / KNOWN).read_bytes(), entry.folder / KNOWN)
-        self._questions, self._texts = (Known(sketches[key]) for key in ("questions", "texts"))
+        if not exported.merged:
+            check_base(entry.folder, exported, told)
+        self._folder = entry.folder
+        self._questions, self._texts = Known(exported.questions), Known(exported.texts)
         self._known: set[str] = set()
         about = {
             "judge": "tuned",
             **told,
-            "export": {"name": entry.exported.name, "seal": entry.exported.seal},
+            "export": {"name": exported.name, "seal": exported.seal},
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             **({} if rubric == bench.rubric else {"metrics": [m.id for m in rubric.metrics]}),
         }

@@ -214,7 +214,7 @@ def test_interrupted_rounds_go_on(tmp_path: Path, after: int) -> None:
     trial = Trial(here, tmp_path / "cut", cut)
     with pytest.raises(Interrupted):
         trial.judged()
-    assert trial.judge.ahead.endswith(" answers, judges 90 answers, and the talks of its rounds")
+    assert trial.judge.ahead.endswith(" judges 90 answers")
     assert trial.judged() == expected
     assert trial.judge.ahead == "j: learns 0 times, judges 90 answers"
     turns = [json.loads(x) for x in (tmp_path / "cut/tuning/j/exchanges.jsonl").open()]

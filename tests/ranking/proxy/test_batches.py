@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgebench.learning.trainer import Evaluation, Training
 from judgebench.models.checkpoints import by_length, length_buckets
-from judgebench.ranking.evaluator import Epoch, best_epoch, is_over
-from judgebench.ranking.task import TrainingConfig
 
 all_lengths = st.lists(st.integers(1, 512), min_size=1, max_size=200)
 
@@ -45,30 +44,21 @@ def test_who_meets_whom_follows_from_the_epoch() -> None:
     assert first == again != other
 
 
-def epochs(*of_development: tuple[float, float]) -> list[Epoch]:
-    """Of (loss, score) per epoch."""
-    return [
-        {"train_loss": 0.5, "development_loss": loss, "development_score": score}
-        for loss, score in of_development
-    ]
-
-
 @pytest.mark.parametrize(
-    ("done", "best"),
+    ("worth", "is_over"),
     [
-        ([(0.9, 0.5)], 0),
-        ([(0.9, 0.5), (1.1, 0.6)], 1),  # decides better, though less sure of it
-        ([(0.9, 0.6), (0.8, 0.6)], 1),  # of equal scores the lower loss
-        ([(0.9, 0.6), (0.9, 0.6)], 0),  # of equal ones the earliest
+        ([], False),
+        ([0.6, 0.5], False),
+        ([0.6, 0.5, 0.5], True),
+        ([0.6, 0.6, 0.6], True),  # equal is no better
+        ([0.1, 0.2, 0.3, 0.4], False),
+        ([0.1, 0.2, 0.3, 0.4, 0.5], True),  # all epochs are done
     ],
 )
-def test_the_best_epoch_decides_best(done: list[tuple[float, float]], best: int) -> None:
-    assert best_epoch(epochs(*done)) == best
-
-
-def test_training_ends_after_epochs_that_are_no_better() -> None:
-    training = TrainingConfig(epochs=9, patience=2)
-    assert not is_over([], training)
-    assert not is_over(epochs((0.9, 0.6), (0.8, 0.5)), training)
-    assert is_over(epochs((0.9, 0.6), (0.8, 0.5), (0.7, 0.5)), training)
-    assert is_over(epochs(*[(1.0, k / 10) for k in range(9)]), training)
+def test_training_ends_after_epochs_that_are_no_better(worth: list[float], is_over: bool) -> None:
+    training = Training(
+        model=None, n_steps=5, losses=lambda step: [], save=lambda folder: None,
+        learning_rate=0.1, seed=0, evaluation=Evaluation(dict, steps=1, patience=2),
+    )  # fmt: skip
+    log = [entry for value in worth for entry in ({"loss": 1.0}, {"eval_worth": value})]
+    assert training.is_over(log) is is_over

@@ -10,11 +10,18 @@ from tiny_model import write_tiny_model
 
 import judgebench as jb
 from judgebench.errors import SetupError
+from judgebench.models.checkpoints import ChatEncoder
+from judgebench.models.token_scoring import CLOSE, ReplyTokens, common_prefix, label_texts
 from judgebench.progress import NoProgress
+from judgebench.prompt import load_prompt
+from judgebench.records import Answer
+from judgebench.rubric import load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import load_bench
+from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.export import write_judge
+from judgebench.tuning.train import Lora
 
 pytestmark = [
     pytest.mark.transformers,
@@ -45,6 +52,37 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+def plain_probabilities(home: Path, answer: Answer) -> list[float]:
+    """Of the labels, by transformers and peft alone."""
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    base = AutoModelForCausalLM.from_pretrained(home / "tiny", dtype="float32")
+    model = PeftModel.from_pretrained(base, home / "adapter").eval()
+    entry = LoraConfig(
+        name="a", learn="lora", model=str(home / "tiny"), probabilities="independent"
+    )
+    learner = Lora(entry, load_rubric(home / "a" / "tone.yaml"), load_prompt("structured"))
+    ((request, _),) = learner.written(answer, {"tone": "Friendly"})
+    encoder = ChatEncoder(AutoTokenizer.from_pretrained(home / "adapter"), str(home / "tiny"))
+    assert request.labels_asked is not None
+    (fields,) = label_texts(request.labels_asked, {"tone": [1.0, 0.0, 0.0]})
+    replies = ReplyTokens(encoder)
+    (labels,) = replies.branches(encoder.chat(request.messages), fields)
+    begin, logs = len(common_prefix(labels)), []
+    for ids in labels:
+        read = ids[:-1] if ids[-1] == CLOSE else ids
+        with torch.inference_mode():
+            by_token = model(input_ids=torch.tensor([read])).logits[0].log_softmax(-1)
+        log = sum(by_token[n - 1, read[n]] for n in range(begin, len(read)))
+        if ids[-1] == CLOSE:
+            log = log + by_token[-1, replies.closing].logsumexp(0)
+        logs.append(log)
+    shares: list[float] = torch.stack(logs).softmax(-1).tolist()
+    return shares
+
+
 def test_adapter_and_whole_model_say_the_same(home: Path) -> None:
     judges = (
         f"  - {{name: adapter, tuned: ../adapter, base: {home / 'tiny'}}}\n"
@@ -67,12 +105,14 @@ def test_adapter_and_whole_model_say_the_same(home: Path) -> None:
         assert said is not None
         assert same is not None
         assert same["tone"] == pytest.approx(said["tone"], abs=1e-4)
-    weights = home / "merged" / "model" / "model" / "model.safetensors"
-    assert weights.is_file()
-    assert (home / "adapter" / "model" / "adapter" / "adapter_model.safetensors").is_file()
+    plain = plain_probabilities(home, study.answers[study.answers.row("model-x-0")])
+    assert [*adapter["model-x-0"].probabilities["tone"].values()] == pytest.approx(plain, abs=1e-3)
     card = (home / "adapter" / "README.md").read_text()
     assert "A language model can repeat some of what it was trained on." in card
-    assert "Of what it needs, its base has the sum `" in card
+    assert {path.name for path in (home / "adapter").iterdir()} == {
+        "adapter_config.json", "adapter_model.safetensors", "tokenizer.json",
+        "tokenizer_config.json", "chat_template.jinja", "judgebench.json", "README.md",
+    }  # fmt: skip
 
 
 def test_an_adapter_for_another_base(home: Path) -> None:

@@ -121,11 +121,12 @@ def test_loss_and_gradients_are_those_of_plain_passes(tiny: Path, tmp_path: Path
     from judgebench.tuning import train as module
 
     some = examples(5)
-    training = module._Training([some], str(tiny), QUICK, tmp_path, "")
+    training = module._Training([some], {}, str(tiny), QUICK, module.UNWATCHED)
     training._half = False
     model = training._model.float()
     training._loss(some).backward()
-    found = {n: p.grad.clone() for n, p in training._trainer.weights.items()}
+    weights = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    found = {n: p.grad.clone() for n, p in weights.items()}
     model.zero_grad()
     total = 0.0
     for one in some:
@@ -135,7 +136,7 @@ def test_loss_and_gradients_are_those_of_plain_passes(tiny: Path, tmp_path: Path
             loss.backward(retain_graph=True)
             total += float(loss.detach())
     assert float(training._loss(some).detach()) == pytest.approx(total, rel=1e-5)
-    for name, weight in training._trainer.weights.items():
+    for name, weight in weights.items():
         assert torch.allclose(found[name], weight.grad, atol=1e-4), name
     assert module._shared(some) == 20
     passes = module._passes(some, 100)
@@ -156,7 +157,7 @@ def test_training_learns_and_is_the_same_twice(tiny: Path, tmp_path: Path) -> No
     train(blocks[::-1], str(tiny), QUICK, tmp_path / "c")
     assert weights_of(tmp_path / "a") != weights_of(tmp_path / "c")
     assert not list(tmp_path.rglob("*.tmp"))
-    assert not list(tmp_path.rglob("training.safetensors"))
+    assert not list(tmp_path.rglob("checkpoints"))
 
 
 def test_a_stopped_training_gives_the_same_weights(tiny: Path, tmp_path: Path) -> None:
@@ -192,10 +193,9 @@ import torch
 torch.set_num_threads(1)
 sys.path[:0] = sys.argv[3:]
 from test_lora import QUICK, examples
-from judgebench.learning.trainer import Watch
 from judgebench.tuning.train import train
 print("begins", flush=True)
-train([examples(60), examples(30, 1)], sys.argv[1], QUICK, Path(sys.argv[2]), Watch(every_s=0))
+train([examples(60), examples(30, 1)], sys.argv[1], QUICK, Path(sys.argv[2]))
 """
 
 
@@ -248,7 +248,7 @@ def test_an_adapter_for_another_base_is_an_error(tiny: Path, tmp_path: Path) -> 
     with pytest.raises(SetupError) as caught:
         TransformersBackend(str(other), BackendSettings(), tmp_path / "a" / ADAPTER)
     for model in (tiny, other):
-        assert f"{model.name} (sha256 {identify(str(model))['sha256'][:12]})" in str(caught.value)
+        assert json.dumps(identify(str(model))) in str(caught.value)
     # Made by another tool, which keeps no hash: the shapes tell.
     (tmp_path / "a" / ADAPTER / "base.json").unlink()
     wide = write_tiny_model(tmp_path / "wide", hidden_size=64)
@@ -333,7 +333,7 @@ def test_a_benchmark_with_a_tuned_model(tiny: Path, tmp_path: Path, rank: Any) -
         assert facts["left_out"] == 0
         assert facts["sha256"]
         assert (cell / (MODEL if rank == "full" else ADAPTER)).is_dir()
-        assert not (cell / "training.safetensors").exists()
+        assert not (cell / "checkpoints").exists()
     began = time.time()
     jb.run(bench, tmp_path / "run")  # nothing is learnt or asked again
     assert all((cell / "learnt.json").stat().st_mtime < began for cell in cells)
