@@ -346,11 +346,18 @@ class LearntJudge(ByLearner):
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
         for cell, some in groupby(tasks, key=lambda task: self._cell(task.answer.item_id)):
-            yield from self._named(self.learner.judge(some, self.fitted(cell)))
+            yield from self._named(self.learner.judge(some, self._fitted_while_one_waits(cell)))
 
     def parts(self) -> Sequence[tuple[Cell, TrainingSet]]:
         """Each cell, and what is learnt from for it."""
         return [*zip(self._cells, self._trained, strict=True)]
+
+    def _fitted_while_one_waits(self, number: int) -> Path:
+        """As `fitted`, while the first answer of that cell counts as asked about."""
+        if self._work is None or (self._home / self._cells[number].name / LEARNT).exists():
+            return self.fitted(number)
+        with self._work.budget.one_waits(self._work.stop):
+            return self.fitted(number)
 
     def fitted(self, number: int) -> Path:
         """The folder of what was learnt for that cell; learns it where it is not there yet."""

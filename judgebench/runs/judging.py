@@ -106,6 +106,18 @@ class Budget:
                     "a larger budget to go on"
                 )
 
+    @contextmanager
+    def one_waits(self, stop: Stop) -> Iterator[None]:
+        """One call in flight is not sent before something else is done, which may ask a model for
+        it: meanwhile it does not count. Raises as `wait_for_room`."""
+        self.release(1)
+        try:
+            yield
+            self.wait_for_room(stop)
+        finally:
+            with self._lock:
+                self._in_flight += 1
+
     def release(self, n: int) -> None:
         """So many calls ended with no reply to pay for."""
         with self._lock:
