@@ -137,7 +137,7 @@ def _rows(
         yield from _over_systems(numbers, pairs)
     if len(columns) > 1:
         x = np.stack([numbers[name] for name in columns], axis=1)
-        yield from redundancy_rows(columns, x, clusters, ranked=ranked)
+        yield from redundancy_rows(columns, x, ranked=ranked)
 
 
 def _plain(read: Table, targets: Targets) -> Table:

@@ -16,7 +16,6 @@ from judgebench.scorers.consistency import ANALYSIS, ANSWERS, Consistency
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.measure import (
     BEST_BASELINE,
-    BETWEEN,
     GIVEN_SYSTEM,
     MEDIAN,
     TESTED,
@@ -24,7 +23,6 @@ from judgebench.scorers.measure import (
     BesideHumans,
 )
 from judgebench.stats.association import critical_r, shows_nothing
-from judgebench.stats.repeated_measures import FAMILY
 from judgebench.text import counted, listed
 
 _LEVELS: Mapping[str, str] = {
@@ -67,12 +65,11 @@ def scorers_part(found: BesideHumans) -> ReportSection:
     """The part."""
     levels = [level for level in _LEVELS if found.rows.select("association", scope=level)]
     brief = [_level(found, "pooled", _BRIEF)] if levels else []  # none without human labels
-    same = redundancy_block(found.rows)
-    first = Block("Scorers beside humans", (*_sentences(found), *same.text), tuple(brief))
+    first = Block("Scorers beside humans", tuple(_sentences(found)), tuple(brief))
     blocks = (
         replace(first, on_screen=True),
         Block("At each level", tables=tuple(_level(found, level) for level in levels)),
-        replace(same, text=()),
+        redundancy_block(found.rows),
         *steady_blocks(found.rows, found.titles),
         Block("What could not be scored", tables=(_counts(found),), on_screen=True),
         Block("Signatures of the scorers", tables=(_signatures(found),), folded=True),
@@ -100,9 +97,7 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
         yield f"{title}: nothing can be said; {reason}."
         return
     baseline, line = _best_baseline(found, metric, "pooled"), critical_r(groups)
-    same = found.rows.values("judge", "function")
     better = [row for row in scorers if found.beats_controls(row.judge, metric)]
-    better = [row for row in better if row.judge not in same] or better
     largest = max(scorers, key=lambda row: abs(row.estimate.value or 0.0))
     if better:
         verb = "goes" if len(better) == 1 else "go"
@@ -225,32 +220,15 @@ def _signatures(found: BesideHumans) -> Table:
     )  # fmt: skip
 
 
-def redundancy_block(rows: Results) -> Block:
-    """Sentences, the matrix, and the families."""
-    names = rows.values("judge", "redundancy")
-    if len(names) < 2:
+def redundancy_block(rows: Results, *, on_screen: bool = False) -> Block:
+    """The matrix, of two scorers or more."""
+    if not (pairs := rows.select("redundancy")):
         return Block()
-    pairs = rows.select("redundancy")
     title = f"{TITLES[pairs[0].statistic]} of each two scorers"
     matrix = Layout("redundancy", title, ("Scorer",), absent=None).of(
-        pairs, lambda row: (row.judge,), lambda row: row["who"], names
+        pairs, lambda row: (row.judge,), lambda row: row["who"], rows.values("judge", "redundancy")
     )
-    return Block("Which scorers say the same?", tuple(_families_in_words(rows)), (matrix,))
-
-
-def _families_in_words(rows: Results) -> Iterator[str]:
-    for row in rows.select("function"):
-        yield (
-            f"{row.judge} is a function of {row['who']} ({row['formula']}, y being {row.judge}): "
-            "the two say the same, and that they agree counts for nothing."
-        )
-    families = [row for row in rows.select("family") if row.estimate.value is not None]
-    for row in families:
-        is_sure = (row.estimate.low or 0.0) >= FAMILY > (critical_r(row.estimate.n) or 1.0)
-        how = "say nearly the same" if is_sure else "look alike here, but not surely so"
-        yield f"{listed(row['members'].split(BETWEEN))} {how} (mean |r| {row.estimate:.2f})."
-    if not families:
-        yield "Beside functions of one another, no two scorers say the same."
+    return Block("Which scorers say the same?", tables=(matrix,), on_screen=on_screen)
 
 
 _STEADY_HEADINGS = {
@@ -336,10 +314,9 @@ def correlations_part(found: Correlations) -> ReportSection:
         layout = Layout(f"correlations_{level}", title, ("Beside", "Column"), notes, absent=None)
         rows = [row for row in found.rows if row["scope"] in (level, "")]
         tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge)))
-    same = redundancy_block(found.rows)
-    sentences = (*_columns_in_words(found), *same.text)
+    sentences = tuple(_columns_in_words(found))
     together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
-    same = replace(same, text=(), on_screen=not targets)
+    same = redundancy_block(found.rows, on_screen=not targets)
     title = "how scores go together"
     return ReportSection("correlations", title, found.rows, (together, same))
 
