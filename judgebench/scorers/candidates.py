@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,9 +36,9 @@ class ScorerRun:
         return self.judged.about or {}
 
     @property
-    def is_control(self) -> bool:
-        """True where it has no meaning of its own, so that all others must do better."""
-        return self.about.get("scorer") in BASELINES
+    def kind(self) -> IntervalKind:
+        """A control has no meaning of its own, so that all others must do better."""
+        return "control" if self.about.get("scorer") in BASELINES else "judge"
 
     @property
     def remarks(self) -> Mapping[tuple[str, bool], int]:
@@ -53,12 +53,12 @@ class Reworded:
     """Answers beside versions that must not change a verdict, as a stress test made them.
 
     `study` has all texts as its answers, `runs` hold the scorers' numbers on them; `versions` are,
-    by recipe and answer, the ids of the answer and its versions.
+    by recipe, the ids of each answer and its versions.
     """
 
     study: Study
     runs: Sequence[ScorerRun]
-    versions: Mapping[str, Mapping[str, Sequence[str]]]
+    versions: Mapping[str, Sequence[Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -84,18 +84,18 @@ def _runs(folder: RunFolder, answers: IndexedAnswers) -> tuple[ScorerRun, ...]:
 
 
 def _reworded(folder: RunFolder, study: Study) -> Reworded | None:
-    versions: dict[str, dict[str, list[str]]] = {}
+    versions: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for _, line in read_lines(folder.path / BESIDE) if folder.has_beside else ():
         if line.get("must_not_change") and not line.get("demand"):
-            parent, recipe = str(line["parent_id"]), versions.setdefault(str(line["recipe"]), {})
-            recipe.setdefault(parent, [parent]).append(str(line["item_id"]))
+            recipe, parent = versions[line["recipe"]], line["parent_id"]
+            recipe.setdefault(parent, [parent]).append(line["item_id"])
     if not versions:
         return None
     texts, entries = folder.indexed_answers(), folder.manifest()["judges"]
     judges = [verdicts_of(folder, j.name, entries[j.name], texts)
               for j in study.judges if j.name in entries]  # fmt: skip
     whole = replace(study, answers=texts, judges=tuple(judges))
-    return Reworded(whole, _runs(folder, texts), versions)
+    return Reworded(whole, _runs(folder, texts), {r: [*of.values()] for r, of in versions.items()})
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,7 @@ class Candidate:
 
 def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
     """The scorers of a run."""
-    kinds: list[IntervalKind] = ["control" if run.is_control else "judge" for run in runs]
-    return [
-        Candidate(run.name, kind, study.scores(run.judged), run.better)
-        for run, kind in zip(runs, kinds, strict=True)
-    ]
+    return [Candidate(run.name, run.kind, study.scores(run.judged), run.better) for run in runs]
 
 
 def judge_candidates(
@@ -144,15 +140,25 @@ def _scored_by(about: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
-    """(answers,), NaN where there is none."""
+    """(answers,), NaN where there is none: its score, else the expected severity where each label
+    has a probability, else that of the label."""
     raw, labels = study.scores(judge), study.judged(judge, metric)
     if not np.isnan(raw).all():
         return raw
-    severities = np.array(metric.severities, dtype=np.float64)
     p = study.probabilities(judge, metric)
     if p is not None and not np.isnan(p[labels >= 0]).any():
-        return p @ severities
-    return np.where(labels >= 0, severities[labels], np.nan)
+        return p @ np.array(metric.severities, dtype=np.float64)
+    return label_severity(study, judge, metric)
+
+
+def label_severity(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
+    """(answers,), NaN where there is no label."""
+    return _severity(metric, study.judged(judge, metric))
+
+
+def _severity(metric: Metric, labels: IntArray) -> FloatArray:
+    """Of labels, -1 for none, in their shape."""
+    return np.where(labels >= 0, np.array(metric.severities, dtype=np.float64)[labels], np.nan)
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def severities(study: Study, metric: Metric) -> Severities | None:
     """Of an ordinal metric; None where no answer has a label."""
     humans = study.humans[metric.id]
     values = humans.made.values
-    each = np.where(values >= 0, np.array(metric.severities, dtype=np.float64)[values], np.nan)
+    each = _severity(metric, values)
     labelled = (values >= 0).any(axis=1)
     rows, each = humans.ratings.rows[labelled], each[labelled]
     if not len(rows):

@@ -34,7 +34,7 @@ def joined(text: str) -> str:
 def scorers_of(study: jb.Study) -> dict[str, bool]:
     """Name -> whether it is a control."""
     read = study.beside.get("scorers")
-    return {run.name: run.is_control for run in (read.runs if read else ())}
+    return {run.name: run.kind == "control" for run in (read.runs if read else ())}
 
 
 @pytest.mark.parametrize(
