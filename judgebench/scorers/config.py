@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import yaml
 from pydantic import Field, RootModel, field_validator, model_validator
@@ -176,19 +176,13 @@ class FitConfig(StrictModel):
 
 @dataclass(frozen=True)
 class ScorerEntry:
-    """A scorer of the list `scorers`; one that is a `baseline` beside them; or, with `fit`, a judge
-    that follows from a scorer."""
+    """A scorer of the list `scorers`, or one that is a `baseline` beside them."""
 
     name: str
     config: ScorerConfig
-    fit: FitConfig | None = None
     baseline: bool = False
     needs: Sequence[str] = ()
-
-    @property
-    def is_judge(self) -> bool:
-        """True where it gives labels."""
-        return self.fit is not None
+    is_judge: ClassVar[bool] = False  # True where it gives labels
 
     @property
     def weights(self) -> Mapping[str, str]:
@@ -199,6 +193,14 @@ class ScorerEntry:
     def hosts(self) -> list[str]:
         """Those of the scorer."""
         return self.config.hosts
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedEntry(ScorerEntry):
+    """A judge that follows from a scorer."""
+
+    fit: FitConfig
+    is_judge: ClassVar[bool] = True
 
 
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:
@@ -236,7 +238,7 @@ def listed() -> list[tuple[str, str]]:
     return [(name, kind.title) for name, kind in SCORERS.items()]
 
 
-def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> ScorerEntry:
+def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FittedEntry:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
     lacking = [key for key in ("name", "fit") if key not in value]
     message = "is missing: a judge needs a name, and the metric that it is fitted to"
@@ -246,7 +248,8 @@ def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> ScorerEntry:
     fit = gather("fit", validate, value["fit"], FitConfig, "", node_below(node, "fit"))
     gather.raise_any()
     assert config is not None
-    return ScorerEntry(config.name, config, fit)
+    assert fit is not None
+    return FittedEntry(name=config.name, config=config, fit=fit)
 
 
 def _line(node: yaml.Node | None) -> int | None:

@@ -4,7 +4,7 @@ that can be judged and scored."""
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -74,10 +74,9 @@ def questions_of(table: AnswerTable) -> list[dict[str, str]]:
     questions: dict[str, dict[str, str]] = {}
     for line, row in table.records():
         item = row.get(roles.get("item", "")) or f"q{line}"
-        own = {"item_id": item, "group": row.get(roles.get("group", "")) or item}
-        question = row[roles["question"]]
-        kept = {name: row[name] for name in others}
-        questions.setdefault(question, {**own, "question": question, **kept})
+        group, question = row.get(roles.get("group", "")) or item, row[roles["question"]]
+        own = {"item_id": item, "group": group, "question": question}
+        questions.setdefault(question, {**own, **{name: row[name] for name in others}})
     return list(questions.values())
 
 
@@ -132,18 +131,9 @@ def _sentences(rows: Sequence[Mapping[str, str]], asked: int) -> Iterator[str]:
     for finish, n in Counter(row["finish"] for row in rows).items():
         if finish != "stop":
             yield f"{n:,} ended as {finish!r}"
-    texts: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        texts[row["question"]].append(row["text"])
-    if same := sum(len(of) > 1 and len(set(of)) == 1 for of in texts.values()):
-        yield (
-            f"{same:,} of {counted(len(texts), 'question')} with the same answer each time: the "
-            "engine may ignore temperature or seed"
-        )
 
 
 ROLES = ("text", "question", "reference", "system", "group")
-_LONGEST = 80  # characters of a column that stands beside the scores: texts do not
 _CODE = re.compile(r"0\d")  # no number but a name, such as 007
 
 
@@ -159,21 +149,20 @@ class Scores(Shown):
     about: Mapping[str, Mapping[str, Any]]
 
     def to_frame(self) -> pd.DataFrame:  # type: ignore[override]  # no row is a judge's
-        """A row for each answer: its row in the table, the table's columns but for texts, where
-        answers are their own reference `is_reference`, a column for each scorer and, where an
-        answer has no score or a remark, `NAME_reason`."""
+        """A row for each answer: its row in the table, the table's columns but for text and
+        reference, where answers are their own reference `is_reference`, a column for each scorer
+        and, where an answer has no score or a remark, `NAME_reason`."""
         import pandas as pd
 
         texts = {self.roles["text"], self.roles.get("reference")}
         columns = {c: self.table.contents(c) for c in self.table.columns if c not in texts}
-        short = {c: cells for c, cells in columns.items() if max(map(len, cells)) <= _LONGEST}
-        frame = pd.DataFrame({"row": self.table.lines, **short})
-        for name in set(self.table.numeric()).intersection(short):
-            if not any(map(_CODE.match, short[name])):
+        frame = pd.DataFrame({"row": self.table.lines, **columns})
+        for name in set(self.table.numeric()) - texts:
+            if not any(map(_CODE.match, columns[name])):
                 frame[name] = pd.to_numeric(frame[name])
-        same = [is_reference(one.text, references_of(one)) for one in self.answers]
-        if any(same):
-            frame[IS_REFERENCE] = ["yes" if one else "no" for one in same]
+        same = pd.Series([is_reference(one.text, references_of(one)) for one in self.answers])
+        if same.any():
+            frame[IS_REFERENCE] = same.map({True: "yes", False: "no"})
         for name, scored in self.scored.items():
             frame[name] = pd.Series([one.value for one in scored], dtype="float64")
             if any(one.reason for one in scored):
