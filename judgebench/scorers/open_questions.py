@@ -10,7 +10,7 @@ for the rest only.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,31 +84,34 @@ def read_questions(source: Any, called: Mapping[str, str] | None = None) -> list
     if unknown := [role for role in called if role not in _ROLES and not _OPTION.fullmatch(role)]:
         allowed = ", ".join((*_ROLES, "option_1, option_2, …"))
         raise SetupError(Problem("is no role", "", None, "called", ", ".join(unknown), allowed))
-    question, key, item, group = (called.get(role, role) for role in _ROLES)
-    table = read_table(source, [question, key, *called.values()], "the questions")
-    options = [c for role, c in called.items() if _OPTION.fullmatch(role)]
-    options = options or [c for c in table.columns if _OPTION.fullmatch(c)]
+    key = called.get("key", "key")
+    needed = (called.get("question", "question"), key, *called.values())
+    table = read_table(source, needed, "the questions")
+    columns = {**table.columns, **{role: table.columns[name] for role, name in called.items()}}
+    options = [role for role in columns if _OPTION.fullmatch(role)]
     if len(options) < 2:
         message, found = "needs two columns of options or more", ", ".join(table.columns)
         raise SetupError(Problem(message, table.file, 1, "option_1, option_2", found))
-    table.filled(question)
-    rows = [row for _, row in table.records()]
-    answers = _answers([row[key] for row in rows], [[row[o] for o in options] for row in rows])
-    ids = [row.get(item) or f"row-{line}" for line, row in table.records()]
-    raise_any([
-        Problem(message, table.file, line, column, shorten(row[column]))
-        for i, (line, row) in enumerate(table.records())
-        for column, message, is_wrong in (
-            (key, "names no option", not answers[i]), (item, "is a duplicate", ids[i] in ids[:i])
-        )
-        if is_wrong
-    ])  # fmt: skip
+    table = replace(table, columns=columns)
+    table.filled("question")
+    rows = [{"item_id": f"row-{line}", **row} for line, row in table.records()]
+    answers = _answers([row["key"] for row in rows], [[row[o] for o in options] for row in rows])
+    ids = Counter(row["item_id"] for row in rows)
+    problems = [
+        Problem("names no option", table.file, line, key, shorten(row["key"]))
+        for line, row, answer in zip(table.lines, rows, answers, strict=True)
+        if not answer
+    ]
+    message = "two questions have this id"
+    problems += [Problem(message, table.file, None, "item_id", i) for i in ids if ids[i] > 1]
+    raise_any(problems)
     return [
         ExamQuestion(
-            item_id=id_, group=row.get(group) or id_, closed_question=row[question],
-            options=tuple(row[option] for option in options if row[option]), reference=answer,
+            item_id=row["item_id"], group=row.get("group") or row["item_id"],
+            closed_question=row["question"], reference=answer,
+            options=tuple(row[option] for option in options if row[option]),
         )
-        for id_, row, answer in zip(ids, rows, answers, strict=True)
+        for row, answer in zip(rows, answers, strict=True)
     ]  # fmt: skip
 
 
@@ -336,16 +339,18 @@ def checked(labels: Any) -> Checked:
     >>> [round(row.estimate.value, 1) for row in found.rows]
     [1.0, 0.5, 0.5]
     """
+    import pandas as pd
+
     table = read_table(labels, ("item_id", "annotator", METRIC), "the labels")
-    labels_by_item: dict[str, list[str]] = defaultdict(list)
-    for line, row in table.records():
-        if row[METRIC] not in ("correct", "wrong"):
-            problem = Problem(
-                "is no label", table.file, line, METRIC, row[METRIC], "correct, wrong"
-            )
-            raise SetupError(problem)
-        labels_by_item[row["item_id"]].append(row[METRIC])
-    yes, n = np.array([(of.count("correct"), len(of)) for of in labels_by_item.values()]).T
+    cells = table.contents(METRIC)
+    raise_any([
+        Problem("is no label", table.file, line, METRIC, cell, "correct, wrong")
+        for line, cell in zip(table.lines, cells, strict=True)
+        if cell not in ("correct", "wrong")
+    ])  # fmt: skip
+    counts = pd.crosstab(table.contents("item_id"), cells).reindex(columns=["correct", "wrong"])
+    yes, wrong = counts.fillna(0).to_numpy(int).T
+    n = yes + wrong
     shares = {f"correct {k}/{n.max()}": yes >= k for k in range(1, n.max() + 1)}
     shares["all agree"] = (yes == 0) | (yes == n)
     items, rows = np.arange(len(n)), list[Row]()

@@ -153,7 +153,7 @@ def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     assert shown == {"omission": {"good", "twin", "gappy"}, "hallucination": set()}
     text = joined(str(found))
     assert "go with the humans more than the best baseline, length (rho 0.086" in text
-    assert "No scorer tells Hallucination: every |rho| is below 0.361" in text
+    assert "Hallucination: no scorer is shown to go with the humans more than the best" in text
 
 
 def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Path) -> None:
@@ -171,10 +171,7 @@ def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Pat
     found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
     first, second, *_ = found.part.blocks[0].text
     assert first.startswith("Omission: good (rho 0.585 [0.419, 0.713]) goes with the humans more")
-    assert second.startswith(
-        "Omission: within questions, which is where systems are compared, good is not shown to "
-        "beat the best baseline, length (rho -"
-    )
+    assert second.startswith("Omission: not shown to beat the best baseline, length (rho -")
 
 
 def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
@@ -275,7 +272,7 @@ def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     for said in (
         "Scorers beside humans", CEILING, "the column gappy is blank",
-        "its direction was not declared", "Signatures of the scorers",
+        "its direction was not declared",
     ):  # fmt: skip
         assert said in page
 
