@@ -165,13 +165,12 @@ def _severity(metric: Metric, labels: IntArray) -> FloatArray:
 class Severities:
     """Human severities of one metric, of the answers at `rows` (rated,), which have any: `each`
     maker's of the truth (rated, makers), NaN where none, and their `mean`, which the numbers are
-    held against. The `mean` has codes of the `n_systems` where three or more are known."""
+    held against. The `mean` has codes of systems where three or more are known."""
 
     makers: tuple[str, ...]
     rows: IntArray
     each: FloatArray
     mean: Rated
-    n_systems: int
 
     def beside(self, candidate: Candidate) -> Rated:
         return replace(self.mean, scores=candidate.severity[self.rows])
@@ -197,6 +196,8 @@ class Severities:
 
 def severities(study: Study, metric: Metric) -> Severities | None:
     """Of an ordinal metric; None where no answer has a label."""
+    import pandas as pd
+
     humans = study.humans[metric.id]
     values = humans.made.values
     each = _severity(metric, values)
@@ -204,12 +205,9 @@ def severities(study: Study, metric: Metric) -> Severities | None:
     rows, each = humans.ratings.rows[labelled], each[labelled]
     if not len(rows):
         return None
-    systems, codes = np.unique(
-        [study.answers[row].system for row in rows.tolist()], return_inverse=True
-    )
-    codes = codes.astype(np.int64) - ("" in systems)  # a blank one comes first
-    n_systems = int(codes.max()) + 1
+    systems = pd.Series([study.answers[row].system for row in rows.tolist()])
+    codes = systems.replace("", None).factorize()[0]
     clusters = humans.clusters[labelled].occurring()
-    known = codes if n_systems > 2 else None
+    known = codes if codes.max() > 1 else None
     mean = Rated(np.full(len(rows), np.nan), mean_of_defined(each), clusters, known)
-    return Severities(humans.makers, rows, each, mean, n_systems)
+    return Severities(humans.makers, rows, each, mean)

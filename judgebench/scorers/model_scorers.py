@@ -8,7 +8,7 @@ import math
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from judgebench.stats.arrays import FloatArray
 
 
-MAX_TEXTS = 2000  # whose vectors are held: those of 400 tokens take about 1 GiB
+_PAIRS = 256  # answers that share references: these are embedded once
 _PUNCTUATION = frozenset(string.punctuation)
 _PACKAGES = {"ot": "POT"}  # by the module to import
 # The layers that the authors of BERTScore recommend (github.com/Tiiiger/bert_score).
@@ -90,34 +90,28 @@ def _about(scorer: str, model: str, **settings: Any) -> dict[str, Any]:
     return {"scorer": scorer, "references": "max", **settings, **weights, **transformers}
 
 
+@dataclass
 class TokenVectors:
     """The vectors of texts by an encoder that is opened at the first text. `combine` turns states
-    (layers, tokens, width) into vectors (tokens, width). The latest texts are held."""
+    (layers, tokens, width) into vectors (tokens, width)."""
 
-    def __init__(
-        self, model: str, layers: Sequence[int], combine: Callable[[FloatArray], FloatArray]
-    ) -> None:
-        self._model, self._layers, self._combine = model, layers, combine
-        self._encoder: Encoder | None = None
-        self._cache: dict[str, Tokens] = {}
+    model: str
+    layers: Sequence[int]
+    combine: Callable[[FloatArray], FloatArray]
 
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
         """Opened where it is not."""
-        self._encoder = self._encoder or open_encoder(self._model)
-        return self._encoder
+        return open_encoder(self.model)
 
     def of(self, texts: Iterable[str]) -> Mapping[str, Tokens]:
         """By text; `states` are the vectors (tokens, width)."""
-        wanted = dict.fromkeys(texts)
-        new = [text for text in wanted if text not in self._cache]
-        read = self.encoder.tokens([self._led(text) for text in new], self._layers)
-        for text, tokens in zip(new, read, strict=True):
-            self._cache[text] = replace(tokens, states=self._combine(tokens.states))
-        vectors = {text: self._cache[text] for text in wanted}
-        for text in list(self._cache)[: max(0, len(self._cache) - MAX_TEXTS)]:
-            del self._cache[text]
-        return vectors
+        different = list(dict.fromkeys(texts))
+        read = self.encoder.tokens([self._led(text) for text in different], self.layers)
+        return {
+            text: replace(tokens, states=self.combine(tokens.states))
+            for text, tokens in zip(different, read, strict=True)
+        }
 
     def rarity(self, texts: Sequence[str]) -> Callable[[int], float]:
         """The idf of a token among these texts, as far as the encoder reads them."""
@@ -131,30 +125,26 @@ class TokenVectors:
         return f" {text.strip()}" if tells else text.strip()
 
     def close(self) -> None:
-        """Give back encoder and vectors; may be used again."""
-        self._encoder, self._cache = None, {}
+        """Give back the encoder; may be used again."""
+        self.__dict__.pop("encoder", None)
 
     def compare(
         self, pairs: Sequence[Pair], of: Callable[[Tokens, Tokens], Scored]
     ) -> Sequence[Scored]:
         """One score for each pair; none where the encoder reads no word of a text."""
         tokens = self.of(text for answer, (true,) in pairs for text in (answer.text, true))
-        return [self._compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
-
-    def _compared(self, answer: Tokens, true: Tokens, of: Callable[..., Scored]) -> Scored:
-        for which, text in (("answer", answer), ("reference", true)):
-            if not text.begins.any():
-                return Scored.none(f"the encoder reads no word of the {which}")
-        score = of(answer, true)
-        return replace(score, reason=score.reason or cut_of(answer.cut, true.cut))
+        return [_compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
 
 
-def cut_of(answer: bool, reference: bool) -> str:
-    """The remark on texts whose tail was not read; the longest one says most."""
-    if answer and reference:
-        return "the tails of answer and reference are cut"
-    which = "answer" if answer else "reference"
-    return f"the tail of the {which} is cut" if answer or reference else ""
+_CUT = "the tail of what the model reads is cut"
+
+
+def _compared(answer: Tokens, true: Tokens, of: Callable[[Tokens, Tokens], Scored]) -> Scored:
+    for which, text in (("answer", answer), ("reference", true)):
+        if not text.begins.any():
+            return Scored.none(f"the encoder reads no word of the {which}")
+    score = of(answer, true)
+    return replace(score, reason=_CUT) if answer.cut or true.cut else score
 
 
 def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
@@ -177,7 +167,9 @@ def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
 
     settings = {"measure": config.measure, "idf": False, "layers": [layer]}
     about = _about("bertscore", model, **settings)
-    return PairScorer(about, lambda pairs: vectors.compare(pairs, compare), vectors.close)
+    return PairScorer(
+        about, lambda pairs: vectors.compare(pairs, compare), vectors.close, at_once=_PAIRS
+    )
 
 
 def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
@@ -209,7 +201,9 @@ def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
 
     settings = {"idf": content_hash(corpora), "POT": version("POT"), "layers": layers}
     about = _about("moverscore", model, **settings)
-    return PairScorer(about, lambda pairs: vectors.compare(pairs, compare), vectors.close)
+    return PairScorer(
+        about, lambda pairs: vectors.compare(pairs, compare), vectors.close, at_once=_PAIRS
+    )
 
 
 def _words(tokenizer: Any, text: Tokens) -> Any:
@@ -261,9 +255,6 @@ def movers_distance(
 
     shares = [weights / weights.sum() for weights in (x_weights, y_weights)]
     return float(ot.emd2(*shares, cdist(x, y), numItermax=10**7))
-
-
-_CUT = "the tail of what the model reads is cut"
 
 
 def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
@@ -374,24 +365,21 @@ class Likelihood:
         self.at_once = 16 if config.scorer in PERPLEXITY else 1
         self._backend = open_backend(config.backend, config.settings, beside)
         self._open = weigher_of(self._backend, config.backend)
-        self._opened: TokenScorer | None = None
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
         """The settings and the model."""
         model = {k: v for k, v in self._backend.describe().items() if k != "structured"}
-        runtime = {"runtime": model.pop("runtime")} if "runtime" in model else {}
         takes = {"scorer", *SCORERS[self._config.scorer].takes} - {"backend", "settings"}
-        return {**self._config.model_dump(include=takes), **model, "prefix": _PREFIX, **runtime}
+        return {**self._config.model_dump(include=takes), "prefix": _PREFIX, **model}
 
-    @property
+    @cached_property
     def _weigher(self) -> TokenScorer:
-        self._opened = self._opened or self._open()
-        return self._opened
+        return self._open()
 
     def close(self) -> None:
         """Give back the model."""
-        self._opened = None
+        self.__dict__.pop("_weigher", None)
         self._backend.close()
 
     def key(self, answer: Answer) -> Any:

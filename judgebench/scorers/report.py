@@ -80,8 +80,8 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
     yield from found.references
     for metric, title in found.titles.items():
         yield from _worth(found, metric, title)
-    systems = {of.n_systems for of in found.humans.values() if "system" in of.levels}
-    yield from map(shows_nothing, sorted(systems))
+    codes = [of.mean.systems for of in found.humans.values() if of.mean.systems is not None]
+    yield from map(shows_nothing, sorted({int(of.max()) + 1 for of in codes}))
     if not found.humans:
         yield "There are no human labels to hold the scorers against."
     elif not found.rows.select("ceiling"):

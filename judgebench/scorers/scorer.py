@@ -13,7 +13,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from judgebench.data.formats import number_in, split_list
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
@@ -199,12 +199,11 @@ class PairScorer:
     def _best(self, answer: Answer, scored: Sequence[Scored]) -> Scored:
         if lacking := self._lacking(answer):
             return Scored.none(lacking)
-        values = [one.value for one in scored if one.value is not None]
-        if not values:
+        known = [one for one in scored if one.value is not None]
+        if not known:
             return scored[0] if scored else Scored.none(NO_REFERENCE)
         best = min if self.better == "lower" else max
-        reasons = (one.reason for one in scored if one.value is not None)
-        return Scored(best(values), max(reasons, key=len))
+        return best(known, key=lambda one: one.value or 0.0)
 
 
 class KeptScores:
@@ -330,16 +329,7 @@ def column(config: ColumnConfig, answers: Sequence[Answer]) -> AnswerScorer:
 
 
 _UNREAD = "the {} has {} of a-z and 0-9, which alone ROUGE reads"
-
-
-class _Measure(NamedTuple):
-    """The score of a text against references. `n_words` counts what is read of a text; a reference
-    with fewer than `least` has nothing to share."""
-
-    score: Callable[[str, Sequence[str]], float]
-    signature: str
-    n_words: Callable[[str], int] = len
-    least: int = 1
+Compare = Callable[[Answer, Sequence[str]], Scored]
 
 
 def overlap(config: OverlapConfig) -> PairScorer:
@@ -348,26 +338,16 @@ def overlap(config: OverlapConfig) -> PairScorer:
     references ROUGE takes the best; sacrebleu has a rule for each metric, which reads all at once.
 
     Raises MissingExtra without the library."""
-    is_rouge = config.scorer.startswith("rouge")
+    is_rouge, is_ter = config.scorer.startswith("rouge"), config.scorer == "ter"
     try:
-        measure = _rouge(config) if is_rouge else _sacrebleu(config.scorer)
+        compare, signature = _rouge(config) if is_rouge else _sacrebleu(config.scorer)
     except ImportError as error:
         package = "rouge-score" if is_rouge else "sacrebleu"
         raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
-    few = "no word" if measure.least == 1 else f"fewer than {measure.least} words"
-
-    def compare(answer: Answer, references: Sequence[str]) -> Scored:
-        if not measure.n_words(answer.text):
-            return Scored.none(_UNREAD.format("answer", "no word"))
-        if measure.n_words(references[0]) < measure.least:
-            return Scored.none(_UNREAD.format("reference", few))
-        return Scored(measure.score(answer.text, references))
-
     about = {
-        "scorer": config.scorer, "signature": measure.signature,
+        "scorer": config.scorer, "signature": signature,
         "references": "max" if is_rouge else "joint",
     }  # fmt: skip
-    is_ter = config.scorer == "ter"
     return PairScorer(
         about, lambda pairs: [compare(*pair) for pair in pairs],
         better="lower" if is_ter else "higher",
@@ -376,25 +356,26 @@ def overlap(config: OverlapConfig) -> PairScorer:
     )  # fmt: skip
 
 
-def _rouge(config: OverlapConfig) -> _Measure:
+def _rouge(config: OverlapConfig) -> tuple[Compare, str]:
     from rouge_score import rouge_scorer, tokenizers
 
     kind = config.scorer.replace("-", "").replace("l", "L")
     tokenizer = tokenizers.DefaultTokenizer(config.stemmer)
     scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
+    few, least = ("fewer than 2 words", 2) if kind == "rouge2" else ("no word", 1)
 
-    def rouge(text: str, references: Sequence[str]) -> float:
+    def compare(answer: Answer, references: Sequence[str]) -> Scored:
+        text, reference = (tokenizer.tokenize(t) for t in (answer.text, references[0]))
+        if not text:
+            return Scored.none(_UNREAD.format("answer", "no word"))
+        if len(reference) < least:
+            return Scored.none(_UNREAD.format("reference", few))
         if kind == "rougeL":
-            return _rouge_l(tokenizer.tokenize(references[0]), tokenizer.tokenize(text))
-        return float(scorer.score(references[0], text)[kind].fmeasure)
+            return Scored(_rouge_l(reference, text))
+        return Scored(float(scorer.score(references[0], answer.text)[kind].fmeasure))
 
     stemmer = "porter" if config.stemmer else "no"
-    return _Measure(
-        rouge,
-        f"{kind}|measure:f1|stemmer:{stemmer}|rouge-score:{version('rouge-score')}",
-        lambda text: len(tokenizer.tokenize(text)),
-        2 if kind == "rouge2" else 1,
-    )
+    return compare, f"{kind}|measure:f1|stemmer:{stemmer}|rouge-score:{version('rouge-score')}"
 
 
 def _rouge_l(reference: Sequence[str], text: Sequence[str]) -> float:
@@ -415,7 +396,7 @@ def _rouge_l(reference: Sequence[str], text: Sequence[str]) -> float:
     return 2 * precision * recall / (precision + recall) if common else 0.0
 
 
-def _sacrebleu(scorer: str) -> _Measure:
+def _sacrebleu(scorer: str) -> tuple[Compare, str]:
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     kinds = {
@@ -424,7 +405,8 @@ def _sacrebleu(scorer: str) -> _Measure:
     }  # fmt: skip
     metric: Any = kinds[scorer]()
     metric.num_refs = -1  # as after scoring texts with different numbers of references
-    return _Measure(
-        lambda text, references: float(metric.sentence_score(text, references).score),
-        str(metric.get_signature()),
-    )
+
+    def compare(answer: Answer, references: Sequence[str]) -> Scored:
+        return Scored(float(metric.sentence_score(answer.text, references).score))
+
+    return compare, str(metric.get_signature())

@@ -286,11 +286,11 @@ def test_several_files_add_rows_or_columns(call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"against": ["close"]}, "close: the column is missing"),
+        ({"against": ["close"]}, "against: fits no column; found close"),
         ({"against": ["note"]}, "note: is no number"),
         ({"flip": ["x*"]}, "flip: fits no column; found x\\*; allowed: closed"),
         ({"scores": ["o*", "x*"]}, "column: fits no column; found x\\*; allowed: closed"),
-        ({"against": {"m": ["clozed", "open"]}}, "clozed: the column is missing"),
+        ({"against": {"m": ["clozed", "open"]}}, "against: fits no column; found clozed"),
         ({"group": "question"}, "question: the column is missing"),
     ],
 )

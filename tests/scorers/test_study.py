@@ -67,7 +67,7 @@ def test_an_annotator_is_held_against_those_who_labelled_the_same() -> None:
     nan = np.nan
     each = np.array([[0.0, 2.0, nan], [1.0, nan, nan], [2.0, 2.0, 5.0]])
     mean = Rated(np.full(3, nan), np.zeros(3), apart(3))
-    found = dict(Severities(("A", "B", "C"), np.arange(3), each, mean, 0).annotators())
+    found = dict(Severities(("A", "B", "C"), np.arange(3), each, mean).annotators())
     assert {who: one.scores.tolist() for who, one in found.items()} == {
         "A": [0.0, 2.0], "B": [2.0, 2.0], "C": [5.0],
     }  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Pat
         csv.writer(file).writerows([header, *rows])
     found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
     first, second, *_ = found.part.blocks[0].text
-    assert first.startswith("Omission: good (rho 0.585 [0.419, 0.713]) goes with the humans more")
+    assert first.startswith("Omission: good (rho 0.585 [0.419, 0.713]) and twin (rho 0.585")
     assert second.startswith("Omission: not shown to beat the best baseline, length (rho -")
 
 
