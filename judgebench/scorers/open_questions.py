@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Literal, TypeVar, get_args
 
@@ -24,8 +23,7 @@ from judgebench.data.formats import to_csv
 from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import to_line, write_atomically
-from judgebench.judges.config import Decoding
-from judgebench.models.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.records import Results, Row, content_hash
 from judgebench.results.blocks import Block, ReportSection
@@ -33,7 +31,7 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import Layout
 from judgebench.stats.intervals import clustered_mean
 from judgebench.text import sentences
-from judgebench.writer import WritingTerms, read_shape, schema_of, which_model, write_kept
+from judgebench.writer import TextWriter, read_shape, schema_of
 
 _ROLES = ("question", "key", "item_id", "group")
 _OPTION = re.compile(r"option_\d+")
@@ -173,40 +171,23 @@ class _Checked(BaseModel):
     only: Literal["yes", "no"]
 
 
-@dataclass(frozen=True)
-class QuestionWriter:
-    """The model that writes, how its replies are drawn, the file that they are kept in, and the
-    terms of the work."""
+def ask(
+    writer: TextWriter, name: str, shape: type[Shape], texts: Mapping[str, Mapping[str, str]]
+) -> dict[str, Shape | str]:
+    """Ask the model by the prompt `name` of the texts of each item: a reply of that shape or why
+    there is none that can be read. An item whose reply failed is missing. Raises what the writer
+    raises; what came is kept."""
+    prompt = load_prompt(name, kind=QUESTIONS)
+    choices = {k: [*get_args(f.annotation)] for k, f in shape.model_fields.items()}
+    schema = schema_of(shape, **{key: words for key, words in choices.items() if words})
 
-    backend: Backend
-    decoding: Decoding
-    path: Path
-    terms: WritingTerms
+    def request(shown: Mapping[str, str]) -> Request:
+        system, user = prompt.render_texts(**shown)
+        messages = Message("system", system), Message("user", user)
+        return Request(content_hash([prompt.content_hash, shown]), messages, schema, _MAX_TOKENS)
 
-    def ask(
-        self, name: str, shape: type[Shape], texts: Mapping[str, Mapping[str, str]]
-    ) -> dict[str, Shape | str]:
-        """Ask the model by the prompt `name` of the texts of each item: a reply of that shape or
-        why there is none that can be read. An item whose reply failed is missing.
-
-        Raises Interrupted after a Ctrl-C, and what `write_texts` raises; what came is kept.
-        """
-        prompt, drawn = load_prompt(name, kind=QUESTIONS), self.decoding
-        about = [prompt.content_hash, which_model(self.backend), drawn.model_dump()]
-        keys = {item: content_hash([*about, shown]) for item, shown in texts.items()}
-        choices = {k: [*get_args(f.annotation)] for k, f in shape.model_fields.items()}
-        schema = schema_of(shape, **{key: words for key, words in choices.items() if words})
-
-        def request(key: str, shown: Mapping[str, str]) -> Request:
-            system, user = prompt.render_texts(**shown)
-            messages = Message("system", system), Message("user", user)
-            how = (drawn.max_tokens or _MAX_TOKENS, drawn.temperature, drawn.top_p, drawn.seed)
-            return Request(key, messages, schema, *how)
-
-        todo = {key: texts[item] for item, key in keys.items()}
-        named = replace(self.terms, name=name, left_out=drawn.left_out)
-        replies = write_kept(self.path, todo, self.backend, request, named)
-        return {item: _read(replies[k], shape) for item, k in keys.items() if k in replies}
+    replies = writer.replies(name, {item: request(shown) for item, shown in texts.items()})
+    return {item: _read(reply, shape) for item, reply in replies.items()}
 
 
 def _read(reply: Reply, shape: type[Shape]) -> Shape | str:
@@ -216,16 +197,16 @@ def _read(reply: Reply, shape: type[Shape]) -> Shape | str:
         return str(error)
 
 
-def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> list[ExamQuestion]:
+def open_questions(closed: Sequence[ExamQuestion], writer: TextWriter) -> list[ExamQuestion]:
     """The questions, each with an open one, a reason why there is none, or neither where it waits
-    for a reply that failed. Raises what `QuestionWriter.ask` raises."""
+    for a reply that failed. Raises what `ask` raises."""
     questions = {one.item_id: _without_negatives(one) for one in closed}
 
     def update(item: str, **fields: str) -> None:
         questions[item] = questions[item].model_copy(update=fields)
 
     shown = {item: one.closed for item, one in questions.items() if not one.reason}
-    replies = [writer.ask(name, _Rewritten, shown) for name in REWRITINGS]
+    replies = [ask(writer, name, _Rewritten, shown) for name in REWRITINGS]
     offers: dict[str, list[str]] = {}
     for item in (item for item in shown if all(item in of for of in replies)):
         texts, against = _proposals(questions[item], [of[item] for of in replies])
@@ -237,7 +218,7 @@ def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> li
         item: {**shown[item], "first": texts[0], "second": "".join(texts[1:])}
         for item, texts in offers.items()
     }
-    for item, chosen in writer.ask(CHOOSE, _Chosen, asked).items():
+    for item, chosen in ask(writer, CHOOSE, _Chosen, asked).items():
         if isinstance(chosen, str):
             update(item, reason="the choice cannot be read", detail=chosen)
         elif text := dict(zip("AB", offers[item], strict=False)).get(chosen.best):
@@ -249,7 +230,7 @@ def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> li
         for item, one in questions.items()
         if one.question
     }
-    checks = writer.ask(CHECK, _Checked, asked)
+    checks = ask(writer, CHECK, _Checked, asked)
     for item in asked:
         check = checks.get(item)
         if check is None:
@@ -304,7 +285,7 @@ per_item: 3
 """
 
 
-def write_questions(questions: Sequence[ExamQuestion], writer: QuestionWriter) -> Mapping[str, int]:
+def write_questions(questions: Sequence[ExamQuestion], writer: TextWriter) -> Mapping[str, int]:
     """Write beside the replies what is kept, what is left out, and a study in which
     people check both (`judgebench annotate init FOLDER/annotate.yaml`). Returns how many questions
     are left out for each reason. The id stands in `exam_id` too, since answers to the questions

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,8 @@ from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import disk_errors, write_atomically
-from judgebench.judges.config import Decoding
 from judgebench.judges.replies import without_reasoning
-from judgebench.models.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Estimate, Results, Row, content_hash, without_runtime
 from judgebench.results.blocks import Block, ReportSection
@@ -42,7 +41,7 @@ from judgebench.scorers.scorer import (
 )
 from judgebench.stats.intervals import clustered_mean
 from judgebench.text import counted
-from judgebench.writer import WritingTerms, which_model, write_kept
+from judgebench.writer import TextWriter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,15 +49,6 @@ if TYPE_CHECKING:
 
 _OWN = ("item_id", "group", "question", "system", "repeat", "text", "finish")
 _MAX_TOKENS = 512  # of an answer
-
-
-@dataclass(frozen=True)
-class AnswerOrder:
-    """The number of answers to every question, the name they get, and the decoding."""
-
-    repeats: int
-    system: str
-    decoding: Decoding
 
 
 def questions_of(table: AnswerTable) -> list[dict[str, str]]:
@@ -81,32 +71,24 @@ def questions_of(table: AnswerTable) -> list[dict[str, str]]:
 
 
 def write_answers(
-    questions: Sequence[Mapping[str, str]], order: AnswerOrder, to: Path, backend: Backend,
-    terms: WritingTerms,
-) -> list[str]:  # fmt: skip
+    questions: Sequence[Mapping[str, str]], repeats: int, system: str, to: Path, writer: TextWriter
+) -> list[str]:
     """Ask for what is missing and write the table, a row for each answer that came. Returns
-    sentences on what is in it. Raises what `write_kept` raises; what came is kept beside."""
-    drawn = order.decoding
-    about = [which_model(backend), drawn.model_dump()]
-    drafts = {
-        content_hash([*about, row["question"], n]): (row, n)
-        for row in questions
-        for n in range(1, order.repeats + 1)
-    }
-
-    def ask(key: str, draft: tuple[Mapping[str, str], int]) -> Request:
-        messages = (Message("user", draft[0]["question"]),)
-        seed = None if drawn.seed is None else drawn.seed + draft[1]
-        how = (drawn.max_tokens or _MAX_TOKENS, drawn.temperature, drawn.top_p, seed)
-        return Request(key, messages, None, *how)
-
-    named = replace(terms, name=order.system, left_out=drawn.left_out)
-    replies = write_kept(replies_path(to), drafts, backend, ask, named)
-    rows = [_row(*drafts[key], order.system, reply) for key, reply in replies.items()]
+    sentences on what is in it. Raises what the writer raises; what came is kept beside."""
+    requests = {
+        (i, n): Request(
+            content_hash([row["question"], n]), (Message("user", row["question"]),), None,
+            _MAX_TOKENS, seed=n,
+        )
+        for i, row in enumerate(questions)
+        for n in range(1, repeats + 1)
+    }  # fmt: skip
+    replies = writer.replies(system, requests)
+    rows = [_row(questions[i], n, system, reply) for (i, n), reply in replies.items()]
     columns = list(dict.fromkeys((*_OWN, *(name for row in rows for name in row))))
     with disk_errors(to):
         write_atomically(to, to_csv(columns, [[row.get(c, "") for c in columns] for row in rows]))
-    return list(_sentences(rows, len(drafts)))
+    return list(_sentences(rows, len(requests)))
 
 
 def replies_path(to: Path) -> Path:

@@ -14,8 +14,8 @@ from judgebench.judges.config import Decoding
 from judgebench.models.contract import Reply, Request
 from judgebench.models.scripted import Scripted
 from judgebench.runs.judging import Interrupted, Stop
-from judgebench.scorers.table import AnswerOrder, questions_of, replies_path, write_answers
-from judgebench.writer import WritingTerms
+from judgebench.scorers.table import questions_of, replies_path, write_answers
+from judgebench.writer import TextWriter, WritingTerms
 
 DRAWN = Decoding(temperature=1.0, top_p=0.9)
 QUESTIONS = pd.DataFrame(
@@ -31,8 +31,8 @@ def questions() -> list[dict[str, str]]:
 
 
 def write(to: Path, reply, repeats: int = 3, decoding: Decoding = DRAWN, **terms) -> list[str]:  # type: ignore[no-untyped-def]
-    order = AnswerOrder(repeats, "m", decoding)
-    return write_answers(questions(), order, to, Scripted(reply), WritingTerms(**terms))
+    writer = TextWriter(Scripted(reply), decoding, replies_path(to), WritingTerms(**terms))
+    return write_answers(questions(), repeats, "m", to, writer)
 
 
 def seeded(request: Request) -> str:
