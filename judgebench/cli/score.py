@@ -173,8 +173,8 @@ def correlate(
     against: list[str] = option(
         (),
         "COLUMN",
-        "Hold all others against this one, against a mean of raters (human=ann,ben) or against a "
-        "weighted mean (all=MedQA:1273,MMLU:1089). Repeatable.",
+        "Hold all others against this one, or against a mean of raters (human=ann,ben). "
+        "Repeatable.",
     ),
     columns: FlippedColumns = NO_FLIPS,
     report: ReportFolder = NO_REPORT,
@@ -186,10 +186,11 @@ def correlate(
     Example: judgebench score correlate scores.csv --against accuracy --flip '*perplexity'
     """
     import judgebench as jb
-    from judgebench.scorers.correlate import parse_targets
 
+    targets = [text.partition("=") for text in against]
+    raters = {name: [*filter(None, names.split(","))] for name, _, names in targets}
     found = jb.correlate(
-        files, parse_targets(against), group=columns.group, system=columns.system,
+        files, raters, group=columns.group, system=columns.system,
         flip=columns.flip, scores=columns.column or ("*",),
     )  # fmt: skip
     show({"correlate": found}, found.name, output, report.write(found))

@@ -177,14 +177,14 @@ class Severities:
 
     def annotators(self) -> Iterator[tuple[str, Rated]]:
         """Each maker's severities beside the mean of the others', of the answers that have both."""
-        given, known = ~np.isnan(self.each), np.nan_to_num(self.each)
-        for who, own, there in zip(self.makers, known.T, given.T, strict=True):
-            others = given.sum(axis=1) - there
-            rows = there & (others > 0)
+        there = ~np.isnan(self.each)
+        total, n = np.nansum(self.each, axis=1), there.sum(axis=1)
+        for maker, own, has_own in zip(self.makers, self.each.T, there.T, strict=True):
+            rows = has_own & (n > 1)
             if rows.any():
-                mean = (known.sum(axis=1) - own)[rows] / others[rows]
+                others = (total - own)[rows] / (n - 1)[rows]
                 systems = None if self.mean.systems is None else self.mean.systems[rows]
-                yield who, Rated(own[rows], mean, self.mean.groups[rows].occurring(), systems)
+                yield maker, Rated(own[rows], others, self.mean.groups[rows].occurring(), systems)
 
     @property
     def levels(self) -> tuple[Level, ...]:

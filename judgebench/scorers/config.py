@@ -141,6 +141,7 @@ class ScorerKind:
     family: str
     title: str
     takes: Sequence[str] = ()
+    is_ratio: bool = False  # its 0 is a true zero, and its numbers are never below it
 
 
 _FAMILIES: Mapping[str, type[ScorerConfig]] = {
@@ -153,6 +154,7 @@ SCORERS = {
         Path(__file__).with_name("scorers.yaml").read_text("utf-8")
     ).items()
 }
+RATIO_SCALES = frozenset(name for name, kind in SCORERS.items() if kind.is_ratio)
 BASELINES = tuple(name for name, kind in SCORERS.items() if kind.family == "baseline")
 
 
@@ -240,15 +242,15 @@ def listed() -> list[tuple[str, str]]:
 
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FittedEntry:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    lacking = [key for key in ("name", "fit") if key not in value]
-    message = "is missing: a judge needs a name, and the metric that it is fitted to"
-    raise_any([Problem(message, str(file), _line(node), key) for key in lacking])
+    if "fit" not in value:
+        message = "is missing: a judge needs the metric that its scorer is fitted to"
+        raise SetupError(Problem(message, str(file), _line(node), "fit"))
     gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
     config = gather("", scorer_config, scorer, str(file), node)
     fit = gather("fit", validate, value["fit"], FitConfig, "", node_below(node, "fit"))
     gather.raise_any()
-    assert config is not None
-    assert fit is not None
+    assert config
+    assert fit
     return FittedEntry(name=config.name, config=config, fit=fit)
 
 

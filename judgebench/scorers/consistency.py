@@ -26,17 +26,13 @@ from judgebench.scorers.candidates import (
     label_severity,
     severity_of,
 )
+from judgebench.scorers.config import RATIO_SCALES
 from judgebench.stats import repeated_measures
 from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.intervals import LEVEL, ClusterCounts, clustered_estimate
 from judgebench.studies.study import Study
 
 ANALYSIS, ANSWERS = "repeated", "answers"
-RATIO_SCALES = frozenset((
-    "length", "question-overlap", "rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter",
-    "bits-per-byte", "byte-perplexity", "word-perplexity", "relaxed-perplexity",
-))  # fmt: skip
-"""Scorers whose 0 is a true zero and whose numbers are never below it."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -240,9 +240,3 @@ def _over_systems(numbers: Mapping[str, FloatArray], pairs: Sequence[tuple[str, 
         test = replace(estimate, value=p, low=None, high=None, method=_TESTS[coefficient])
         rows.append(Row("test", "p", test, name, target, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]
-
-
-def parse_targets(texts: Sequence[str]) -> dict[str, list[str]]:
-    """`accuracy` as a column, `human=ann,ben` as the mean of raters."""
-    pairs = [text.partition("=") for text in texts]
-    return {name: list(filter(None, raters.split(","))) for name, _, raters in pairs}

@@ -84,12 +84,6 @@ class BesideHumans(Shown):
     gaps: tuple[str, ...] = ()
     references: tuple[str, ...] = ()  # sentences on systems that are the reference text
 
-    def held(self, metric: str, kind: str, scope: str = "pooled") -> list[Row]:
-        """The coefficient of that level, of all of a kind, the strongest first."""
-        keys = {"metric": metric, "scope": scope, "kind": kind}
-        rows = self.rows.select("association", TESTED[scope], **keys)
-        return sorted(rows, key=strength, reverse=True)
-
     def beats_controls(self, judge: str, metric: str, scope: str = "pooled") -> bool:
         """True where it is shown to go with the humans more than the best baseline does."""
         keys = {"judge": judge, "metric": metric, "scope": scope}

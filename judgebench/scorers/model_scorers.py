@@ -83,6 +83,10 @@ def semantic(config: SemanticConfig, answers: Sequence[Answer], beside: Path) ->
     return kinds[config.scorer](config, model)
 
 
+def _config(model: str) -> Any:
+    return config_of(find_encoder(model, "model"), "model")
+
+
 def _about(scorer: str, model: str, **settings: Any) -> dict[str, Any]:
     """All that the numbers depend on: the weights, and the version of what reads texts for them."""
     weights = identify(str(find_encoder(model, "model")))
@@ -151,7 +155,7 @@ def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
     """BERTScore (Zhang et al. 2020, section 3), without idf and rescaling: each token is matched to
     the most similar one of the other text; precision is the mean over the answer's tokens, recall
     over the reference's. The tokens that begin and end a text can be matched, and do not count."""
-    depth = config_of(find_encoder(model, "model"), "model").num_hidden_layers
+    depth = _config(model).num_hidden_layers
     layer = _RECOMMENDED.get(config.model, depth) if config.layer is None else config.layer
     if layer > depth:
         message = f"the encoder {config.model} has {depth} layers"
@@ -177,7 +181,7 @@ def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
     the answer's words into the reference's. A word's vector holds the power means of the last five
     layers; its weight is its idf among the different answers of the data, or among the references.
     Subwords after the first and punctuation are passed over."""
-    depth = config_of(find_encoder(model, "model"), "model").num_hidden_layers
+    depth = _config(model).num_hidden_layers
     layers = [*range(max(0, depth - 4), depth + 1)]
     vectors = TokenVectors(model, layers, power_means)
     corpora = {
@@ -294,7 +298,7 @@ def _learned(config: SemanticConfig, model: str) -> PairScorer:
     """A classifier or regressor of one text or two, such as BLEURT (Sellam et al. 2020) in the form
     of transformers. The one number that it gives is the score; of several labels, the probability
     of one."""
-    to_scores = _label_scores(config, config_of(find_encoder(model, "model"), "model"))
+    to_scores = _label_scores(config, _config(model))
 
     @cache
     def opened() -> Encoder:

@@ -21,6 +21,7 @@ from judgebench.scorers.measure import (
     TESTED,
     TITLES,
     BesideHumans,
+    strength,
 )
 from judgebench.stats.association import shows_nothing
 from judgebench.text import counted, listed
@@ -90,7 +91,9 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
 
 def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
     """Sentences on the worth of the scorers of one metric."""
-    scorers = found.held(metric, "judge")
+    keys = {"metric": metric, "scope": "pooled", "kind": "judge"}
+    rows = found.rows.select("association", TESTED["pooled"], **keys)
+    scorers = sorted(rows, key=strength, reverse=True)
     if not scorers or scorers[0].estimate.value is None:
         reason = scorers[0].estimate.reason if scorers else "there is no scorer but baselines"
         yield f"{title}: nothing can be said; {reason}."

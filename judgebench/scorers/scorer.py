@@ -317,14 +317,11 @@ def column(config: ColumnConfig, answers: Sequence[Answer]) -> AnswerScorer:
     ])  # fmt: skip
 
     def score_one(answer: Answer) -> Scored:
-        if answer.item_id not in cells:
-            return Scored.none(f"the column {name} is not about this text")
-        if answer.item_id not in numbers:
-            return Scored.none(f"the column {name} is blank")
-        return Scored(numbers[answer.item_id])
+        reason = "is blank" if answer.item_id in cells else "is not about this text"
+        number = numbers.get(answer.item_id)
+        return Scored(number, f"the column {name} {reason}" if number is None else "")
 
-    values = content_hash([answer.metadata.get(name, "") for answer in answers])
-    about = {"scorer": "column", "from": name, "values": values}
+    about = {"scorer": "column", "from": name, "values": content_hash([*cells.values()])}
     return AnswerScorer(about, score_one, lambda a: [name, cells.get(a.item_id)], config.better)
 
 
