@@ -15,7 +15,7 @@ from judgebench.results.blocks import IntervalKind
 from judgebench.rubric import Metric
 from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.open import verdicts_of
-from judgebench.scorers.config import BASELINES, Better
+from judgebench.scorers.config import BASELINES, RATIO_SCALES, Better
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.studies.answers import IndexedAnswers
@@ -39,6 +39,11 @@ class ScorerRun:
     def kind(self) -> IntervalKind:
         """A control has no meaning of its own, so that all others must do better."""
         return "control" if self.about.get("scorer") in BASELINES else "judge"
+
+    @property
+    def is_ratio(self) -> bool:
+        """True where its scale has a true zero."""
+        return self.about.get("scorer") in RATIO_SCALES
 
     @property
     def remarks(self) -> Mapping[tuple[str, bool], int]:
@@ -107,6 +112,8 @@ class Candidate:
     kind: IntervalKind
     x: FloatArray
     better: Better = "lower"
+    metric: str = ""
+    is_ratio: bool = False
 
     @property
     def severity(self) -> FloatArray:
@@ -115,7 +122,10 @@ class Candidate:
 
 def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
     """The scorers of a run."""
-    return [Candidate(run.name, run.kind, study.scores(run.judged), run.better) for run in runs]
+    return [
+        Candidate(run.name, run.kind, study.scores(run.judged), run.better, is_ratio=run.is_ratio)
+        for run in runs
+    ]
 
 
 def judge_candidates(

@@ -21,9 +21,11 @@ from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
 from judgebench.scorers.candidates import (
+    Candidate,
     ScorerRun,
     ScorersRead,
     label_severity,
+    scorer_candidates,
     severity_of,
 )
 from judgebench.scorers.config import RATIO_SCALES
@@ -46,16 +48,6 @@ class Consistency(Shown):
     n_answers: int
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Numbers (texts,) of a scorer or judge, NaN where there is none, as they were given."""
-
-    name: str
-    metric: str
-    x: FloatArray
-    is_ratio: bool = False
-
-
 Units = Sequence[tuple[str, Sequence[int]]]  # by the name of their group, the rows of their texts
 
 
@@ -69,7 +61,9 @@ def _units(texts: Iterable[tuple[int, tuple[str, str], str]]) -> Units:
     return [(groups[unit], rows) for unit, rows in rows_by_unit.items()]
 
 
-def repeated_rows(runs: str, units: Units, scores: Iterable[Scores], level: float) -> Iterator[Row]:
+def repeated_rows(
+    runs: str, units: Units, scores: Iterable[Candidate], level: float
+) -> Iterator[Row]:
     """The numbers of every scorer on one kind of runs; nothing where nothing was repeated."""
     several = [(group, rows) for group, rows in units if len(rows) > 1]
     if not several:
@@ -124,17 +118,16 @@ def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
         yield from repeated_rows(recipe, units, scores, study.level)
 
 
-def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
+def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Candidate]:
     """Every scorer as it scores, and every judge's severities on each ordinal metric: expected
     ones, where each label has a probability; those of its labels, where it follows from a score."""
-    for run in runs:
-        is_ratio = run.about.get("scorer") in RATIO_SCALES
-        yield Scores(run.name, "", study.scores(run.judged), is_ratio)
+    yield from scorer_candidates(study, runs)
     for metric in study.rubric.metrics:
         for judge in study.judges if metric.kind == "ordinal" else ():
             if judge.kind != "control" and judge.judges(metric):
                 severity = label_severity if "of" in (judge.about or {}) else severity_of
-                yield Scores(judge.name, metric.id, severity(study, judge, metric))
+                x = severity(study, judge, metric)
+                yield Candidate(judge.name, "judge", x, metric=metric.id)
 
 
 def consistency(
@@ -179,7 +172,10 @@ def consistency(
         (row, unit, unit[1]) for row, unit in enumerate(zip(systems, questions, strict=True))
     )
     is_ratio = {*RATIO_SCALES, *ratio}
-    scored = [Scores(name, "", column, name in is_ratio) for name, column in columns.items()]
+    scored = [
+        Candidate(name, "judge", column, is_ratio=name in is_ratio)
+        for name, column in columns.items()
+    ]
     rows = tuple(repeated_rows(ANSWERS, units, scored, level))
     if not rows:
         by = " and ".join(map(repr, dict.fromkeys(filter(None, (group, system)))))

@@ -33,9 +33,9 @@ from judgebench.stats.intervals import clustered_mean
 from judgebench.text import sentences
 from judgebench.writer import TextWriter, read_shape, schema_of
 
-_ROLES = ("question", "key", "item_id", "group")
 _OPTION = re.compile(r"option_\d+")
 _NEGATIVE = re.compile(r"\b(?:NOT|(?i:incorrect|except|false|not correct))\b")
+_OPTION_NAMES = ([str(n) for n in range(1, 99)], [str(n) for n in range(99)], ascii_uppercase)
 _POINTS = re.compile(
     r"(?i)\bof (the following|(the|these) options)\b|\bfollowing (options|answers)\b"
 )
@@ -79,9 +79,6 @@ def read_questions(source: Any, called: Mapping[str, str] | None = None) -> list
     duplicate id.
     """
     called = called or {}
-    if unknown := [role for role in called if role not in _ROLES and not _OPTION.fullmatch(role)]:
-        allowed = ", ".join((*_ROLES, "option_1, option_2, …"))
-        raise SetupError(Problem("is no role", "", None, "called", ", ".join(unknown), allowed))
     key = called.get("key", "key")
     needed = (called.get("question", "question"), key, *called.values())
     table = read_table(source, needed, "the questions")
@@ -116,10 +113,9 @@ def read_questions(source: Any, called: Mapping[str, str] | None = None) -> list
 def _answers(keys: Sequence[str], options: Sequence[Sequence[str]]) -> Sequence[str]:
     """The option that each key names, "" where it names none."""
     pairs = list(zip(keys, options, strict=True))
-    names = [[*map(str, range(first, first + 99))] for first in (1, 0)]
     readings = [
-        [dict(zip(of, row, strict=False)).get(key.upper(), "") for key, row in pairs]
-        for of in (*names, ascii_uppercase)
+        [dict(zip(names, row, strict=False)).get(key.upper(), "") for key, row in pairs]
+        for names in _OPTION_NAMES
     ]
     readings.append([key if key in row else "" for key, row in pairs])
     return max(readings, key=lambda answers: sum(map(bool, answers)))

@@ -98,7 +98,7 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
         reason = scorers[0].estimate.reason if scorers else "there is no scorer but baselines"
         yield f"{title}: nothing can be said; {reason}."
         return
-    baseline = _best_baseline(found, metric, "pooled")
+    baseline = _best_baseline(found, metric)
     rival = f"the best baseline, {baseline}" if baseline else "a baseline: there is none"
     better = [row for row in scorers if found.beats_controls(row.judge, metric)]
     if not better:
@@ -109,23 +109,16 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
         return
     verb = "goes" if len(better) == 1 else "go"
     yield f"{title}: {listed([*map(_with_rho, better)])} {verb} with the humans more than {rival}."
-    within = _best_baseline(found, metric, "within")
-    lost = [row.judge for row in better if not found.beats_controls(row.judge, metric, "within")]
-    if within and lost:
-        yield (
-            f"{title}: not shown to beat the best baseline, {within}, within questions, which is "
-            f"where systems are compared: {listed(lost)}."
-        )
 
 
-def _best_baseline(found: BesideHumans, metric: str, level: str) -> str:
-    """The baseline that the scorers are held against."""
-    keys = {"metric": metric, "scope": level}
+def _best_baseline(found: BesideHumans, metric: str) -> str:
+    """The baseline that the scorers are held against, over all answers."""
+    keys = {"metric": metric, "scope": "pooled"}
     compared = found.rows.select("difference", **keys)
     if not compared:
         return ""
     name = compared[0]["who"]
-    return _with_rho(found.rows.select("association", TESTED[level], judge=name, **keys)[0])
+    return _with_rho(found.rows.select("association", TESTED["pooled"], judge=name, **keys)[0])
 
 
 def _with_rho(row: Row) -> str:

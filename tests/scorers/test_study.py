@@ -156,24 +156,6 @@ def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
     assert "Hallucination: no scorer is shown to go with the humans more than the best" in text
 
 
-def test_a_scorer_that_is_no_better_within_questions_is_said_to_be(tmp_path: Path) -> None:
-    """Some questions have long answers; to one question, the answer that omits more is shorter."""
-    bench, columns = write_notes(
-        tmp_path, SCORERS.replace("  - {scorer: column, name: gappy", "# ")
-    )
-    with (tmp_path / "answers.csv").open(newline="") as file:
-        header, *rows = csv.reader(file)
-    for i, row in enumerate(rows):
-        words = 40 * (i // 4 * 7 % 30) + round(3 * (3 - columns["omission"][i].mean()))
-        row[header.index("text")] = "word " * (1 + words) + str(i)
-    with (tmp_path / "answers.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
-    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"]
-    first, second, *_ = found.part.blocks[0].text
-    assert first.startswith("Omission: good (rho 0.585 [0.419, 0.713]) and twin (rho 0.585")
-    assert second.startswith("Omission: not shown to beat the best baseline, length (rho -")
-
-
 def test_a_correction_covers_scorers_and_metrics(ran: Ran) -> None:
     _, found, _ = ran
     about = {"test": "p", "scope": "pooled", "beside": "best baseline"}

@@ -62,8 +62,6 @@ def test_everything_wrong_with_a_table_is_said_together(tmp_path: Path) -> None:
     ]
     with pytest.raises(SetupError, match="cop: the column is missing"):
         read_questions(path, {"key": "cop"})
-    with pytest.raises(SetupError, match="called: is no role; found stem; allowed: question, key"):
-        read_questions(path, {"stem": "question"})
     path.write_text("question,option_1,option_2,key\n,a,b,1\n")
     with pytest.raises(SetupError, match="question: is blank"):
         read_questions(path)
