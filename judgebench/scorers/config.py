@@ -267,8 +267,7 @@ def scorer_entries(
     configs = scorer_configs(section.root if section else (), str(file), node_below(node, KEY))
     entries = [ScorerEntry(config.name, config) for config in configs]
     if entries and config.controls is True:
-        taken = {judge.get("name") for judge in config.judges if isinstance(judge, dict)}
-        taken |= {entry.name for entry in entries}
+        taken = {entry.name for entry in entries}
         names = [name for name in BASELINES if name not in taken]
         entries += [ScorerEntry(name, scorer_config(name), baseline=True) for name in names]
     return entries

@@ -151,7 +151,7 @@ def _of_metric(
             for kind in ("control", "judge")
         )
         for row in _differences(baselines, judges, scope, level):
-            yield replace(row, metric=metric, keys={**row.keys, "beside": BEST_BASELINE})
+            yield replace(row, metric=metric)
 
 
 def association_rows(rated: Rated, row: Row, level: float = LEVEL) -> Iterator[Row]:
@@ -203,7 +203,7 @@ def _differences(
     best = max(reached, key=lambda who: reached[who], default="")
     for name, side in judges.items() if best else ():
         apart = difference(rivals[best], side, *place, level)
-        keys = {"scope": scope, "who": best}
+        keys = {"scope": scope, "who": best, "beside": BEST_BASELINE}
         yield Row("difference", place[1], apart.estimate, name, keys=keys)
         method = SIGNS_FLIPPED if scope == "within" else SIDES_SWAPPED
         reason = "" if apart.p is not None else _NO_TEST
@@ -227,9 +227,8 @@ def redundancy_rows(
     coefficient = "spearman" if ranked else "pearson"
     for i, j in permutations(range(len(names)), 2):
         n, r = int(shared[i, j]), float(matrix[i, j])
-        undefined = _TOO_FEW if n < LEAST else "one of the two does not vary"
+        estimate = Estimate(r, n=n, reason="no interval is computed")
         if np.isnan(r):
-            estimate = Estimate(None, n=n, reason=undefined)
-        else:
-            estimate = Estimate(r, n=n, reason="no interval is computed")
+            reason = _TOO_FEW if n < LEAST else "one of the two does not vary"
+            estimate = Estimate(None, n=n, reason=reason)
         yield Row("redundancy", coefficient, estimate, names[i], "", {"who": names[j]})

@@ -132,12 +132,17 @@ class TokenVectors:
         """Give back the encoder; may be used again."""
         self.__dict__.pop("encoder", None)
 
-    def compare(
-        self, pairs: Sequence[Pair], of: Callable[[Tokens, Tokens], Scored]
-    ) -> Sequence[Scored]:
-        """One score for each pair; none where the encoder reads no word of a text."""
-        tokens = self.of(text for answer, (true,) in pairs for text in (answer.text, true))
-        return [_compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
+    def scorer(
+        self, about: Mapping[str, Any], of: Callable[[Tokens, Tokens], Scored]
+    ) -> PairScorer:
+        """The scorer that compares the tokens of answer and reference `of` each pair; none where
+        the encoder reads no word of a text."""
+
+        def compare(pairs: Sequence[Pair]) -> Sequence[Scored]:
+            tokens = self.of(text for answer, (true,) in pairs for text in (answer.text, true))
+            return [_compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
+
+        return PairScorer(about, compare, self.close, at_once=_PAIRS)
 
 
 _CUT = "the tail of what the model reads is cut"
@@ -171,9 +176,7 @@ def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
 
     settings = {"measure": config.measure, "idf": False, "layers": [layer]}
     about = _about("bertscore", model, **settings)
-    return PairScorer(
-        about, lambda pairs: vectors.compare(pairs, compare), vectors.close, at_once=_PAIRS
-    )
+    return vectors.scorer(about, compare)
 
 
 def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
@@ -205,9 +208,7 @@ def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
 
     settings = {"idf": content_hash(corpora), "POT": version("POT"), "layers": layers}
     about = _about("moverscore", model, **settings)
-    return PairScorer(
-        about, lambda pairs: vectors.compare(pairs, compare), vectors.close, at_once=_PAIRS
-    )
+    return vectors.scorer(about, compare)
 
 
 def _words(tokenizer: Any, text: Tokens) -> Any:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -171,25 +171,21 @@ class PairScorer:
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
         """One for each answer."""
-        pairs = [
-            (row, (answer, references))
-            for row, answer in enumerate(answers)
-            if not self._lacking(answer)
-            for references in self._sets(self._references(answer))
-        ]
-        scored: dict[int, list[Scored]] = defaultdict(list)
-        scores = self.compare([pair for _, pair in pairs])
-        for (row, _), score in zip(pairs, scores, strict=True):
-            scored[row].append(score)
-        return [self._best(answer, scored[row]) for row, answer in enumerate(answers)]
+        sets = [self._sets(answer) for answer in answers]
+        pairs = [(a, one) for a, several in zip(answers, sets, strict=True) for one in several]
+        scores = iter(self.compare(pairs))
+        scored = [[*islice(scores, len(several))] for several in sets]
+        return [*map(self._best, answers, scored)]
 
     def _references(self, answer: Answer) -> Sequence[str]:
         return references_of(answer) if "reference" in self.reads else ("",)
 
-    def _sets(self, references: Sequence[str]) -> Iterable[Sequence[str]]:
-        if self.joint:
-            return [references] if references else []
-        return [(reference,) for reference in references]
+    def _sets(self, answer: Answer) -> Sequence[Sequence[str]]:
+        """The references that are compared at once; none of an answer that has no score."""
+        references = self._references(answer)
+        if self._lacking(answer) or not references:
+            return ()
+        return [references] if self.joint else [(reference,) for reference in references]
 
     def _lacking(self, answer: Answer) -> str:
         if not answer.text.strip():
@@ -213,14 +209,13 @@ class KeptScores:
     def __init__(self, scorer: Scorer, folder: Path | None) -> None:
         self.scorer, self.signature = scorer, signature_of(scorer.about)
         self._path = folder and folder / f"{self.signature}.jsonl"
-        self._cache: dict[str, Scored] | None = None
 
     def of(
         self, answers: Sequence[Answer], advance: Callable[[int], None] = lambda n: None
     ) -> Sequence[Scored]:
         """One score for each answer; `advance` hears how many more are done. Raises DiskFailed and
         what the scorer raises."""
-        cache = self._read()
+        cache = self._cache
         keys = [content_hash(self.scorer.key(answer)) for answer in answers]
         new = {k: a for k, a in zip(keys, answers, strict=True) if k not in cache}
         advance(len(keys) - len(new))
@@ -238,30 +233,28 @@ class KeptScores:
         while block := list(islice(coming, self.scorer.at_once)):
             yield from zip(block, self.of([task.answer for task in block]), strict=True)
 
-    def _read(self) -> dict[str, Scored]:
-        if self._cache is None:
-            self._cache = {}
-            if self._path and self._path.is_file():
-                drop_torn_line(self._path)
-                for _, line in read_lines(self._path):
-                    self._cache[line["key"]] = Scored(line["value"], line.get("reason", ""))
-        return self._cache
+    @cached_property
+    def _cache(self) -> dict[str, Scored]:
+        if not self._path or not self._path.is_file():
+            return {}
+        drop_torn_line(self._path)
+        lines = (line for _, line in read_lines(self._path))
+        return {line["key"]: Scored(line["value"], line["reason"]) for line in lines}
 
     def _keep(self, scores: Mapping[str, Scored]) -> None:
-        self._read().update(scores)
+        self._cache.update(scores)
         if self._path is None:
             return
         with disk_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
                 for key, one in scores.items():
-                    reason = {"reason": one.reason} if one.reason else {}
-                    file.write(to_line({"key": key, "value": one.value, **reason}))
+                    file.write(to_line({"key": key, "value": one.value, "reason": one.reason}))
 
     def close(self) -> None:
         """Give back the scorer's engine and what was read; may be used again."""
         self.scorer.close()
-        self._cache = None
+        self.__dict__.pop("_cache", None)
 
 
 def _finite(score: Scored) -> Scored:

@@ -173,7 +173,7 @@ class Scores(Shown):
         return ReportSection("scores", "scores of answers", results, (block,))
 
     def _rows(self, name: str) -> Iterator[Row]:
-        x = np.array([np.nan if s.value is None else s.value for s in self.scored[name]])
+        x = np.array([scored.value for scored in self.scored[name]], dtype=np.float64)
         groups = np.unique([answer.group for answer in self.answers], return_inverse=True)[1]
         yield Row("scores", "mean", clustered_mean(x, groups, "no answer has a score"), name)
         for reason, n in Counter(s.reason for s in self.scored[name] if s.reason).items():
