@@ -58,12 +58,12 @@ class Reworded:
     """Answers beside versions that must not change a verdict, as a stress test made them.
 
     `study` has all texts as its answers, `runs` hold the scorers' numbers on them; `versions` are,
-    by recipe, the ids of each answer and its versions.
+    by recipe, the rows of each answer and its versions, -1 for what is not there.
     """
 
     study: Study
     runs: Sequence[ScorerRun]
-    versions: Mapping[str, Sequence[Sequence[str]]]
+    versions: Mapping[str, Sequence[Sequence[int]]]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,11 @@ def _reworded(folder: RunFolder, study: Study) -> Reworded | None:
     judges = [verdicts_of(folder, j.name, entries[j.name], texts)
               for j in study.judges if j.name in entries]  # fmt: skip
     whole = replace(study, answers=texts, judges=tuple(judges))
-    return Reworded(whole, _runs(folder, texts), {r: [*of.values()] for r, of in versions.items()})
+    rows = {
+        recipe: [[*map(texts.row, ids)] for ids in by_parent.values()]
+        for recipe, by_parent in versions.items()
+    }
+    return Reworded(whole, _runs(folder, texts), rows)
 
 
 @dataclass(frozen=True)

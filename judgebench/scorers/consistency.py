@@ -113,8 +113,7 @@ def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
         return
     texts, scores = reworded.study.answers, list(_scores(reworded.study, reworded.runs))
     for recipe, versions in reworded.versions.items():
-        rows = [[*map(texts.row, ids)] for ids in versions]
-        units = [(texts[of[0]].group, of) for of in rows if min(of) >= 0]
+        units = [(texts[rows[0]].group, rows) for rows in versions if min(rows) >= 0]
         yield from repeated_rows(recipe, units, scores, study.level)
 
 

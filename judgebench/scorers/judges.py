@@ -112,9 +112,9 @@ class LabelThresholds(Learner):
                 continue
             labels, shares = {}, {}
             for metric in self._rubric.metrics:
-                score = fits[metric.id]["sign"] * scored.value
-                place = np.searchsorted(fits[metric.id]["cuts"], score)
-                labels[metric.id] = metric.label_texts[place]
+                fit = fits[metric.id]
+                score = fit["sign"] * scored.value
+                labels[metric.id] = metric.label_texts[np.searchsorted(fit["cuts"], score)]
                 shares[metric.id] = curves[metric.id].at(np.array([score]))[0]
             verdict = verdict_of(task, self._rubric, shares)
             score = first * scored.value

@@ -34,7 +34,7 @@ from judgebench.scorers.candidates import (
     severities,
 )
 from judgebench.scorers.consistency import steady_rows
-from judgebench.scorers.scorer import reference_systems, references_of
+from judgebench.scorers.scorer import copied_references
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.association import (
     COEFFICIENTS,
@@ -113,8 +113,8 @@ def measure_scorers(study: Study) -> BesideHumans | None:
     rows += redundancy_rows(list(columns), x)
     rows += steady_rows(study, read) if read and runs else ()
     titles = {metric.id: metric.title for metric in ordinal if metric.id in humans}
-    copies = reference_systems((a.system, a.text, references_of(a)) for a in study.answers)
-    sentences = tuple(f"{sentence} Leave it out." for sentence in copies.values())
+    copies = copied_references(study.answers)
+    sentences = tuple(f"{sentence} Leave it out." for sentence in copies)
     return BesideHumans(titles, tuple(runs), Results(tuple(rows)), humans, study.gaps, sentences)
 
 

@@ -266,7 +266,6 @@ _ONLY_THESE = (
     "Intervals are about these systems. What would hold for systems like these depends on how many "
     "they are."
 )
-_MANY = 50  # systems show also what is weak
 
 
 def correlations_part(found: Correlations) -> ReportSection:
@@ -293,7 +292,7 @@ def _columns_in_words(found: Correlations) -> Iterator[str]:
     systems = {
         row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
     }
-    yield from map(shows_nothing, sorted(n for n in systems if n < _MANY))
+    yield from map(shows_nothing, sorted(systems))
     for target in found.rows.values("metric", "test"):
         tests = found.rows.select("test", "p_holm", metric=target, of="pearson")
         passed = sum(row.estimate.value is not None and row.estimate.value < 0.05 for row in tests)

@@ -139,6 +139,12 @@ def reference_systems(texts: Iterable[tuple[str, str, Sequence[str]]]) -> Mappin
     }
 
 
+def copied_references(answers: Iterable[Answer]) -> Sequence[str]:
+    """The sentences of `reference_systems` on these answers."""
+    texts = ((answer.system, answer.text, references_of(answer)) for answer in answers)
+    return [*reference_systems(texts).values()]
+
+
 def require_column(answers: Sequence[Answer], column: str, field: str) -> None:
     """Raises SetupError where no answer has the column."""
     known = sorted({name for answer in answers for name in answer.metadata})
@@ -272,23 +278,15 @@ def baseline(config: ScorerConfig) -> AnswerScorer:
     """Length in words, as white space parts them; chance; or the share of the question's different
     words that the answer holds."""
 
-    def random_number(answer: Answer) -> float:
-        return int(content_hash([_SEED, answer.question, answer.text]), 16) / 2**64
-
-    def question_overlap(answer: Answer) -> float:
-        asked, told = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
-        return len(asked & told) / len(asked) if asked else 0.0
-
-    measures: Mapping[str, Callable[[Answer], float]] = {
-        "length": lambda answer: float(len(answer.text.split())),
-        "random-number": random_number,
-        "question-overlap": question_overlap,
-    }
-
     def score_one(answer: Answer) -> Scored:
         if not answer.text.strip():
             return Scored.none(EMPTY_ANSWER)
-        return Scored(measures[config.scorer](answer))
+        if config.scorer == "length":
+            return Scored(float(len(answer.text.split())))
+        if config.scorer == "random-number":
+            return Scored(int(content_hash([_SEED, answer.question, answer.text]), 16) / 2**64)
+        asked, told = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
+        return Scored(len(asked & told) / len(asked) if asked else 0.0)
 
     seed = {"seed": _SEED} if config.scorer == "random-number" else {}
     about = {"scorer": config.scorer, **seed}
@@ -318,7 +316,7 @@ def column(config: ColumnConfig, answers: Sequence[Answer]) -> AnswerScorer:
     return AnswerScorer(about, score_one, lambda a: [name, cells.get(a.item_id)], config.better)
 
 
-_UNREAD = "the {} has {} of a-z and 0-9, which alone ROUGE reads"
+_UNREAD = "the {} has too few words of a-z and 0-9, which alone ROUGE reads"
 Compare = Callable[[Answer, Sequence[str]], Scored]
 
 
@@ -352,14 +350,14 @@ def _rouge(config: OverlapConfig) -> tuple[Compare, str]:
     kind = config.scorer.replace("-", "").replace("l", "L")
     tokenizer = tokenizers.DefaultTokenizer(config.stemmer)
     scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
-    few, least = ("fewer than 2 words", 2) if kind == "rouge2" else ("no word", 1)
+    least = 2 if kind == "rouge2" else 1  # words of a reference that has something to share
 
     def compare(answer: Answer, references: Sequence[str]) -> Scored:
         text, reference = (tokenizer.tokenize(t) for t in (answer.text, references[0]))
         if not text:
-            return Scored.none(_UNREAD.format("answer", "no word"))
+            return Scored.none(_UNREAD.format("answer"))
         if len(reference) < least:
-            return Scored.none(_UNREAD.format("reference", few))
+            return Scored.none(_UNREAD.format("reference"))
         if kind == "rougeL":
             return Scored(_rouge_l(reference, text))
         return Scored(float(scorer.score(references[0], answer.text)[kind].fmeasure))

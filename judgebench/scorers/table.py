@@ -35,8 +35,8 @@ from judgebench.scorers.scorer import (
     IS_REFERENCE,
     KeptScores,
     Scored,
+    copied_references,
     is_reference,
-    reference_systems,
     references_of,
 )
 from judgebench.stats.intervals import clustered_mean
@@ -157,8 +157,7 @@ class Scores(Shown):
         results = Results(tuple(row for name in self.scored for row in self._rows(name)))
         roles = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
         sentences = [f"{counted(len(self.answers), 'answer')} of {self.table.file}: {roles}."]
-        copies = reference_systems((a.system, a.text, references_of(a)) for a in self.answers)
-        sentences += copies.values()
+        sentences += copied_references(self.answers)
         for name, about in self.about.items():
             keys = "|".join(f"{k}:{v}" for k, v in without_runtime(about).items())
             sentences.append(f"{name} is {keys}.")
