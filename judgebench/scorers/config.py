@@ -242,12 +242,9 @@ def listed() -> list[tuple[str, str]]:
 
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FittedEntry:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    if "fit" not in value:
-        message = "is missing: a judge needs the metric that its scorer is fitted to"
-        raise SetupError(Problem(message, str(file), _line(node), "fit"))
     gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
     config = gather("", scorer_config, scorer, str(file), node)
-    fit = gather("fit", validate, value["fit"], FitConfig, "", node_below(node, "fit"))
+    fit = gather("fit", validate, value.get("fit", {}), FitConfig, "", node_below(node, "fit"))
     gather.raise_any()
     assert config
     assert fit

@@ -276,12 +276,12 @@ def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
 
     def compare(answer: Answer, references: Sequence[str]) -> Scored:
         bart, tokenizer = opened()
-        cut = {"truncation": True, "max_length": bart.config.max_position_embeddings}
-        texts = (references[0], answer.text)
-        read, told = (tokenizer(text, return_tensors="pt", **cut) for text in texts)
+        how = {"truncation": True, "max_length": bart.config.max_position_embeddings}
+        how |= {"return_tensors": "pt", "return_token_type_ids": False}
+        read, told = (tokenizer(text, **how) for text in (references[0], answer.text))
         with torch.inference_mode():
-            precision = -float(bart(**_texts(read), labels=told["input_ids"]).loss)
-            recall = -float(bart(**_texts(told), labels=read["input_ids"]).loss)
+            precision = -float(bart(**read, labels=told["input_ids"]).loss)
+            recall = -float(bart(**told, labels=read["input_ids"]).loss)
         f1 = (precision + recall) / 2
         value = {"precision": precision, "recall": recall, "f1": f1}[config.measure]
         is_cut = any(one.encodings[0].overflowing for one in (read, told))
@@ -289,10 +289,6 @@ def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
 
     about = _about("bartscore", model, measure=config.measure)
     return PairScorer(about, lambda pairs: [compare(*pair) for pair in pairs], opened.cache_clear)
-
-
-def _texts(read: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: read[name] for name in ("input_ids", "attention_mask")}
 
 
 def _learned(config: SemanticConfig, model: str) -> PairScorer:

@@ -289,8 +289,10 @@ def write_questions(questions: Sequence[ExamQuestion], writer: TextWriter) -> Ma
     folder, reasons = writer.path.parent, Counter(one.reason for one in questions if one.reason)
     kept = [one for one in questions if one.question and not one.reason]
     for name, some in ((KEPT, kept), (LEFT_OUT, [one for one in questions if one.reason])):
-        rows = [one.model_dump(mode="json", exclude_defaults=True) for one in some]
-        lines = [to_line({**row, "exam_id": row["item_id"]}) for row in rows]
+        lines = [
+            to_line({**one.model_dump(exclude_defaults=True), "exam_id": one.item_id})
+            for one in some
+        ]
         write_atomically(folder / name, "".join(lines).encode())
     checked = [
         [one.item_id, one.group, one.question, one.reference] for one in questions if one.question
