@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from judgebench.files import disk_errors, drop_torn_line, read_lines, to_line
+from judgebench.judges.config import Decoding
 from judgebench.judges.replies import json_object, without_reasoning
 from judgebench.models.contract import Backend, Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.prompt import fence, fence_tag
-from judgebench.records import without_runtime
+from judgebench.records import content_hash, without_runtime
 from judgebench.runs.judging import Budget, Interrupted, Stop, within_budget
 
 Draft = TypeVar("Draft")  # what stands for a text that is wanted
@@ -121,6 +122,38 @@ def kept_replies(path: Path) -> dict[str, Reply]:
     drop_torn_line(path)
     lines = read_lines(path) if path.is_file() else ()
     return {str(line["key"]): Reply(**{k: line[k] for k in _KEPT}) for _, line in lines}
+
+
+@dataclass(frozen=True)
+class TextWriter:
+    """The model that writes, how its replies are drawn, the file that they are kept in, and the
+    terms of the work."""
+
+    backend: Backend
+    decoding: Decoding
+    path: Path
+    terms: WritingTerms
+
+    def replies(self, name: str, requests: Mapping[Draft, Request]) -> dict[Draft, Reply]:
+        """The replies of `write_kept`, by what their requests are by. The key of a request says
+        what is asked for, its seed is added to that of the decoding, and its `max_tokens` count
+        where that has none. Raises what `write_kept` raises."""
+        drawn = self.decoding
+        about = [which_model(self.backend), drawn.model_dump()]
+        keys = {draft: content_hash([*about, r.key]) for draft, r in requests.items()}
+
+        def ask(key: str, draft: Draft) -> Request:
+            request = requests[draft]
+            seed = None if drawn.seed is None else drawn.seed + (request.seed or 0)
+            return replace(
+                request, key=key, max_tokens=drawn.max_tokens or request.max_tokens,
+                temperature=drawn.temperature, top_p=drawn.top_p, seed=seed,
+            )  # fmt: skip
+
+        todo = {key: draft for draft, key in keys.items()}
+        named = replace(self.terms, name=name, left_out=drawn.left_out)
+        kept = write_kept(self.path, todo, self.backend, ask, named)
+        return {draft: kept[key] for draft, key in keys.items() if key in kept}
 
 
 def which_model(backend: Backend) -> dict[str, object]:

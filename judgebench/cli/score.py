@@ -129,7 +129,8 @@ def answers(
     Example: judgebench score answers questions.csv --backend llamacpp:smollm2 --to a.csv
     """
     from judgebench.data.tables import read_table
-    from judgebench.scorers.table import AnswerOrder, questions_of, replies_path, write_answers
+    from judgebench.scorers.table import questions_of, replies_path, write_answers
+    from judgebench.writer import TextWriter
 
     _check_target(to, questions)
     rows, replies = questions_of(read_table(questions))[:limit], replies_path(to)
@@ -140,7 +141,8 @@ def answers(
     decoding = model.decoding.model_copy(update=drawn)
     system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
     with writing(model, replies, budget) as (engine, terms):
-        found = write_answers(rows, AnswerOrder(repeats, system, decoding), to, engine, terms)
+        writer = TextWriter(engine, decoding, replies, terms)
+        found = write_answers(rows, repeats, system, to, writer)
     typer.echo(f"{found[0]}: {to}")
     echo_each(f"  {line}" for line in found[1:])
 
@@ -171,8 +173,8 @@ def correlate(
     against: list[str] = option(
         (),
         "COLUMN",
-        "Hold all others against this one, against a mean of raters (human=ann,ben) or against a "
-        "weighted mean (all=MedQA:1273,MMLU:1089). Repeatable.",
+        "Hold all others against this one, or against a mean of raters (human=ann,ben). "
+        "Repeatable.",
     ),
     columns: FlippedColumns = NO_FLIPS,
     report: ReportFolder = NO_REPORT,
@@ -184,10 +186,11 @@ def correlate(
     Example: judgebench score correlate scores.csv --against accuracy --flip '*perplexity'
     """
     import judgebench as jb
-    from judgebench.scorers.correlate import parse_targets
 
+    targets = [text.partition("=") for text in against]
+    raters = {name: [*filter(None, names.split(","))] for name, _, names in targets}
     found = jb.correlate(
-        files, parse_targets(against), group=columns.group, system=columns.system,
+        files, raters, group=columns.group, system=columns.system,
         flip=columns.flip, scores=columns.column or ("*",),
     )  # fmt: skip
     show({"correlate": found}, found.name, output, report.write(found))
@@ -220,6 +223,7 @@ def openqa(
     Example: judgebench score openqa exam.csv --backend writer.yaml --to open
     """
     from judgebench.scorers import open_questions as asking
+    from judgebench.writer import TextWriter
 
     if checked:
         show({"openqa": asking.checked(source)}, "", output)
@@ -231,7 +235,7 @@ def openqa(
     model = the_writer(backend, replies, local_only)
     to.mkdir(parents=True, exist_ok=True)
     with writing(model, replies, budget) as (engine, terms):
-        writer = asking.QuestionWriter(engine, model.decoding, replies, terms)
+        writer = TextWriter(engine, model.decoding, replies, terms)
         questions = asking.open_questions(closed, writer)
         left_out = asking.write_questions(questions, writer)
     waiting = sum(not one.question and not one.reason for one in questions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ from judgebench.results.blocks import IntervalKind
 from judgebench.rubric import Metric
 from judgebench.runs.folder import BESIDE, RunFolder
 from judgebench.runs.open import verdicts_of
-from judgebench.scorers.config import BASELINES, Better
+from judgebench.scorers.config import BASELINES, RATIO_SCALES, Better
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined
 from judgebench.stats.association import LEVELS, Level, Rated
 from judgebench.studies.answers import IndexedAnswers
@@ -36,9 +36,14 @@ class ScorerRun:
         return self.judged.about or {}
 
     @property
-    def is_control(self) -> bool:
-        """True where it has no meaning of its own, so that all others must do better."""
-        return self.about.get("scorer") in BASELINES
+    def kind(self) -> IntervalKind:
+        """A control has no meaning of its own, so that all others must do better."""
+        return "control" if self.about.get("scorer") in BASELINES else "judge"
+
+    @property
+    def is_ratio(self) -> bool:
+        """True where its scale has a true zero."""
+        return self.about.get("scorer") in RATIO_SCALES
 
     @property
     def remarks(self) -> Mapping[tuple[str, bool], int]:
@@ -53,12 +58,12 @@ class Reworded:
     """Answers beside versions that must not change a verdict, as a stress test made them.
 
     `study` has all texts as its answers, `runs` hold the scorers' numbers on them; `versions` are,
-    by recipe and answer, the ids of the answer and its versions.
+    by recipe, the rows of each answer and its versions, -1 for what is not there.
     """
 
     study: Study
     runs: Sequence[ScorerRun]
-    versions: Mapping[str, Mapping[str, Sequence[str]]]
+    versions: Mapping[str, Sequence[Sequence[int]]]
 
 
 @dataclass(frozen=True)
@@ -84,18 +89,22 @@ def _runs(folder: RunFolder, answers: IndexedAnswers) -> tuple[ScorerRun, ...]:
 
 
 def _reworded(folder: RunFolder, study: Study) -> Reworded | None:
-    versions: dict[str, dict[str, list[str]]] = {}
+    versions: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for _, line in read_lines(folder.path / BESIDE) if folder.has_beside else ():
         if line.get("must_not_change") and not line.get("demand"):
-            parent, recipe = str(line["parent_id"]), versions.setdefault(str(line["recipe"]), {})
-            recipe.setdefault(parent, [parent]).append(str(line["item_id"]))
+            recipe, parent = versions[line["recipe"]], line["parent_id"]
+            recipe.setdefault(parent, [parent]).append(line["item_id"])
     if not versions:
         return None
     texts, entries = folder.indexed_answers(), folder.manifest()["judges"]
     judges = [verdicts_of(folder, j.name, entries[j.name], texts)
               for j in study.judges if j.name in entries]  # fmt: skip
     whole = replace(study, answers=texts, judges=tuple(judges))
-    return Reworded(whole, _runs(folder, texts), versions)
+    rows = {
+        recipe: [[*map(texts.row, ids)] for ids in by_parent.values()]
+        for recipe, by_parent in versions.items()
+    }
+    return Reworded(whole, _runs(folder, texts), rows)
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,8 @@ class Candidate:
     kind: IntervalKind
     x: FloatArray
     better: Better = "lower"
+    metric: str = ""
+    is_ratio: bool = False
 
     @property
     def severity(self) -> FloatArray:
@@ -115,10 +126,9 @@ class Candidate:
 
 def scorer_candidates(study: Study, runs: Sequence[ScorerRun]) -> list[Candidate]:
     """The scorers of a run."""
-    kinds: list[IntervalKind] = ["control" if run.is_control else "judge" for run in runs]
     return [
-        Candidate(run.name, kind, study.scores(run.judged), run.better)
-        for run, kind in zip(runs, kinds, strict=True)
+        Candidate(run.name, run.kind, study.scores(run.judged), run.better, is_ratio=run.is_ratio)
+        for run in runs
     ]
 
 
@@ -144,42 +154,51 @@ def _scored_by(about: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def severity_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
-    """(answers,), NaN where there is none."""
+    """(answers,), NaN where there is none: its score, else the expected severity where each label
+    has a probability, else that of the label."""
     raw, labels = study.scores(judge), study.judged(judge, metric)
     if not np.isnan(raw).all():
         return raw
-    severities = np.array(metric.severities, dtype=np.float64)
     p = study.probabilities(judge, metric)
     if p is not None and not np.isnan(p[labels >= 0]).any():
-        return p @ severities
-    return np.where(labels >= 0, severities[labels], np.nan)
+        return p @ np.array(metric.severities, dtype=np.float64)
+    return label_severity(study, judge, metric)
+
+
+def label_severity(study: Study, judge: JudgeVerdicts, metric: Metric) -> FloatArray:
+    """(answers,), NaN where there is no label."""
+    return _severity(metric, study.judged(judge, metric))
+
+
+def _severity(metric: Metric, labels: IntArray) -> FloatArray:
+    """Of labels, -1 for none, in their shape."""
+    return np.where(labels >= 0, np.array(metric.severities, dtype=np.float64)[labels], np.nan)
 
 
 @dataclass(frozen=True)
 class Severities:
     """Human severities of one metric, of the answers at `rows` (rated,), which have any: `each`
     maker's of the truth (rated, makers), NaN where none, and their `mean`, which the numbers are
-    held against. The `mean` has codes of the `n_systems` where three or more are known."""
+    held against. The `mean` has codes of systems where three or more are known."""
 
     makers: tuple[str, ...]
     rows: IntArray
     each: FloatArray
     mean: Rated
-    n_systems: int
 
     def beside(self, candidate: Candidate) -> Rated:
         return replace(self.mean, scores=candidate.severity[self.rows])
 
     def annotators(self) -> Iterator[tuple[str, Rated]]:
         """Each maker's severities beside the mean of the others', of the answers that have both."""
-        given, known = ~np.isnan(self.each), np.nan_to_num(self.each)
-        for who, own, there in zip(self.makers, known.T, given.T, strict=True):
-            others = given.sum(axis=1) - there
-            rows = there & (others > 0)
+        there = ~np.isnan(self.each)
+        total, n = np.nansum(self.each, axis=1), there.sum(axis=1)
+        for maker, own, has_own in zip(self.makers, self.each.T, there.T, strict=True):
+            rows = has_own & (n > 1)
             if rows.any():
-                mean = (known.sum(axis=1) - own)[rows] / others[rows]
+                others = (total - own)[rows] / (n - 1)[rows]
                 systems = None if self.mean.systems is None else self.mean.systems[rows]
-                yield who, Rated(own[rows], mean, self.mean.groups[rows].occurring(), systems)
+                yield maker, Rated(own[rows], others, self.mean.groups[rows].occurring(), systems)
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -191,19 +210,18 @@ class Severities:
 
 def severities(study: Study, metric: Metric) -> Severities | None:
     """Of an ordinal metric; None where no answer has a label."""
+    import pandas as pd
+
     humans = study.humans[metric.id]
     values = humans.made.values
-    each = np.where(values >= 0, np.array(metric.severities, dtype=np.float64)[values], np.nan)
+    each = _severity(metric, values)
     labelled = (values >= 0).any(axis=1)
     rows, each = humans.ratings.rows[labelled], each[labelled]
     if not len(rows):
         return None
-    systems, codes = np.unique(
-        [study.answers[row].system for row in rows.tolist()], return_inverse=True
-    )
-    codes = codes.astype(np.int64) - ("" in systems)  # a blank one comes first
-    n_systems = int(codes.max()) + 1
+    systems = pd.Series([study.answers[row].system for row in rows.tolist()])
+    codes = systems.replace("", None).factorize()[0]
     clusters = humans.clusters[labelled].occurring()
-    known = codes if n_systems > 2 else None
+    known = codes if codes.max() > 1 else None
     mean = Rated(np.full(len(rows), np.nan), mean_of_defined(each), clusters, known)
-    return Severities(humans.makers, rows, each, mean, n_systems)
+    return Severities(humans.makers, rows, each, mean)

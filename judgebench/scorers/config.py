@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import yaml
 from pydantic import Field, RootModel, field_validator, model_validator
@@ -141,6 +141,7 @@ class ScorerKind:
     family: str
     title: str
     takes: Sequence[str] = ()
+    is_ratio: bool = False  # its 0 is a true zero, and its numbers are never below it
 
 
 _FAMILIES: Mapping[str, type[ScorerConfig]] = {
@@ -153,6 +154,7 @@ SCORERS = {
         Path(__file__).with_name("scorers.yaml").read_text("utf-8")
     ).items()
 }
+RATIO_SCALES = frozenset(name for name, kind in SCORERS.items() if kind.is_ratio)
 BASELINES = tuple(name for name, kind in SCORERS.items() if kind.family == "baseline")
 
 
@@ -176,19 +178,13 @@ class FitConfig(StrictModel):
 
 @dataclass(frozen=True)
 class ScorerEntry:
-    """A scorer of the list `scorers`; one that is a `baseline` beside them; or, with `fit`, a judge
-    that follows from a scorer."""
+    """A scorer of the list `scorers`, or one that is a `baseline` beside them."""
 
     name: str
     config: ScorerConfig
-    fit: FitConfig | None = None
     baseline: bool = False
     needs: Sequence[str] = ()
-
-    @property
-    def is_judge(self) -> bool:
-        """True where it gives labels."""
-        return self.fit is not None
+    is_judge: ClassVar[bool] = False  # True where it gives labels
 
     @property
     def weights(self) -> Mapping[str, str]:
@@ -199,6 +195,14 @@ class ScorerEntry:
     def hosts(self) -> list[str]:
         """Those of the scorer."""
         return self.config.hosts
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedEntry(ScorerEntry):
+    """A judge that follows from a scorer."""
+
+    fit: FitConfig
+    is_judge: ClassVar[bool] = True
 
 
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:
@@ -236,17 +240,15 @@ def listed() -> list[tuple[str, str]]:
     return [(name, kind.title) for name, kind in SCORERS.items()]
 
 
-def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> ScorerEntry:
+def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FittedEntry:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    lacking = [key for key in ("name", "fit") if key not in value]
-    message = "is missing: a judge needs a name, and the metric that it is fitted to"
-    raise_any([Problem(message, str(file), _line(node), key) for key in lacking])
     gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
     config = gather("", scorer_config, scorer, str(file), node)
-    fit = gather("fit", validate, value["fit"], FitConfig, "", node_below(node, "fit"))
+    fit = gather("fit", validate, value.get("fit", {}), FitConfig, "", node_below(node, "fit"))
     gather.raise_any()
-    assert config is not None
-    return ScorerEntry(config.name, config, fit)
+    assert config
+    assert fit
+    return FittedEntry(name=config.name, config=config, fit=fit)
 
 
 def _line(node: yaml.Node | None) -> int | None:
@@ -262,8 +264,7 @@ def scorer_entries(
     configs = scorer_configs(section.root if section else (), str(file), node_below(node, KEY))
     entries = [ScorerEntry(config.name, config) for config in configs]
     if entries and config.controls is True:
-        taken = {judge.get("name") for judge in config.judges if isinstance(judge, dict)}
-        taken |= {entry.name for entry in entries}
+        taken = {entry.name for entry in entries}
         names = [name for name in BASELINES if name not in taken]
         entries += [ScorerEntry(name, scorer_config(name), baseline=True) for name in names]
     return entries

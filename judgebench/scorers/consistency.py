@@ -8,7 +8,7 @@ that say the same. `units` and `most` count what was repeated, and its runs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,19 +20,21 @@ from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
-from judgebench.scorers.candidates import ScorerRun, ScorersRead, severity_of
+from judgebench.scorers.candidates import (
+    Candidate,
+    ScorerRun,
+    ScorersRead,
+    label_severity,
+    scorer_candidates,
+    severity_of,
+)
+from judgebench.scorers.config import RATIO_SCALES
 from judgebench.stats import repeated_measures
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray
+from judgebench.stats.arrays import Clusters, FloatArray
 from judgebench.stats.intervals import LEVEL, ClusterCounts, clustered_estimate
-from judgebench.studies.answers import IndexedAnswers
 from judgebench.studies.study import Study
 
 ANALYSIS, ANSWERS = "repeated", "answers"
-RATIO_SCALES = frozenset((
-    "length", "question-overlap", "rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "chrf++", "ter",
-    "bits-per-byte", "byte-perplexity", "word-perplexity", "relaxed-perplexity",
-))  # fmt: skip
-"""Scorers whose 0 is a true zero and whose numbers are never below it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,61 +48,53 @@ class Consistency(Shown):
     n_answers: int
 
 
-@dataclass(frozen=True)
-class Repeats:
-    """The items scored several times. `rows` (units, runs) are those of the texts, -1 for none."""
-
-    runs: str
-    rows: IntArray
-    clusters: Clusters
+Units = Sequence[tuple[str, Sequence[int]]]  # by the name of their group, the rows of their texts
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Numbers (texts,) of a scorer or judge, NaN where there is none, as they were given."""
-
-    name: str
-    metric: str
-    x: FloatArray
-    is_ratio: bool = False
-
-
-def repeats_of(runs: str, units: Iterable[tuple[str, Sequence[int]]]) -> Repeats:
-    """Of the units, each the name of its group and the rows of its texts, those with two texts or
-    more."""
-    several = [(group, rows) for group, rows in units if len(rows) > 1]
-    table = np.full((len(several), max((len(rows) for _, rows in several), default=0)), -1)
-    for place, (_, rows) in enumerate(several):
-        table[place, : len(rows)] = rows
-    return Repeats(runs, table, Clusters.of(group for group, _ in several))
+def _units(texts: Iterable[tuple[int, tuple[str, str], str]]) -> Units:
+    """`texts` are (row, unit, group)."""
+    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
+    groups: dict[tuple[str, str], str] = {}
+    for row, unit, group in texts:
+        rows_by_unit[unit].append(row)
+        groups.setdefault(unit, group)
+    return [(groups[unit], rows) for unit, rows in rows_by_unit.items()]
 
 
-def repeated_rows(repeats: Repeats, scores: Iterable[Scores], level: float) -> Iterator[Row]:
+def repeated_rows(
+    runs: str, units: Units, scores: Iterable[Candidate], level: float
+) -> Iterator[Row]:
     """The numbers of every scorer on one kind of runs; nothing where nothing was repeated."""
-    if not len(repeats.rows):
+    several = [(group, rows) for group, rows in units if len(rows) > 1]
+    if not several:
         return
-    keys = {"runs": repeats.runs}
-    for key, count in zip(("units", "most"), repeats.rows.shape, strict=True):
-        yield Row(ANALYSIS, key, Estimate(count), keys=keys)
+    most = max(len(rows) for _, rows in several)
+    table = np.array([[*rows, *[-1] * (most - len(rows))] for _, rows in several])
+    clusters = Clusters.of(group for group, _ in several)
+    keys = {"runs": runs}
+    yield Row(ANALYSIS, "units", Estimate(len(several)), keys=keys)
+    yield Row(ANALYSIS, "most", Estimate(most), keys=keys)
     for one in scores:
-        for key, estimate in _numbers(repeats, one, level).items():
+        x = np.where(table >= 0, one.x[table], np.nan)
+        for key, estimate in _numbers(x, clusters, one.is_ratio, level).items():
             yield Row(ANALYSIS, key, estimate, one.name, one.metric, keys)
 
 
-def _numbers(repeats: Repeats, scores: Scores, level: float) -> Mapping[str, Estimate]:
-    x = np.where(repeats.rows >= 0, np.append(scores.x, np.nan)[repeats.rows], np.nan)
-    used = (~np.isnan(x)).sum(axis=1) >= 2
-    n = int(used.sum())
+def _numbers(
+    x: FloatArray, clusters: Clusters, is_ratio: bool, level: float
+) -> Mapping[str, Estimate]:
+    """Of numbers (units, runs), NaN where there is none."""
+    n = int(((~np.isnan(x)).sum(axis=1) >= 2).sum())
     spread = float(np.ptp(x[~np.isnan(x)])) if n else 0.0
     statistics = {
         "within_sd": repeated_measures.WITHIN_SD,
         "between_sd": repeated_measures.BETWEEN_SD,
         "icc": repeated_measures.ICC,
-        "cv": repeated_measures.coefficient_of_variation(scores.is_ratio),
+        "cv": repeated_measures.coefficient_of_variation(is_ratio),
         "variance_over_range": repeated_measures.variance_over_range(spread),
     }  # fmt: skip
-    estimate = partial(clustered_estimate, level=level, n=n, n_missing=len(used) - n)
-    sums = ClusterCounts(repeated_measures.spread_sums(x, repeats.clusters))
+    estimate = partial(clustered_estimate, level=level, n=n, n_missing=len(x) - n)
+    sums = ClusterCounts(repeated_measures.spread_sums(x, clusters))
     found = {key: estimate(sums, statistic) for key, statistic in statistics.items()}
     found["runs"] = repeated_measures.runs_for_reliability(found["icc"])
     return found
@@ -109,39 +103,30 @@ def _numbers(repeats: Repeats, scores: Scores, level: float) -> Mapping[str, Est
 def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
     """The steadiness where systems of a study answered several times, and where a stress test
     wrote answers anew."""
-    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
-    if study.clusters.n < len(study.answers):  # otherwise they need not be gone through
-        for row, answer in enumerate(study.answers):
-            if answer.system and answer.kind == "answer":
-                rows_by_unit[answer.system, answer.question or answer.group].append(row)
-    repeats = _repeats(ANSWERS, study.answers, rows_by_unit.values())
-    yield from repeated_rows(repeats, _scores(study, read.runs), study.level)
+    units = _units(
+        (row, (answer.system, answer.question or answer.group), answer.group)
+        for row, answer in enumerate(study.answers)
+        if answer.system and answer.kind == "answer"
+    )
+    yield from repeated_rows(ANSWERS, units, _scores(study, read.runs), study.level)
     if (reworded := read.reworded) is None:
         return
     texts, scores = reworded.study.answers, list(_scores(reworded.study, reworded.runs))
-    for recipe, by_parent in reworded.versions.items():
-        rows = ([*map(texts.row, ids)] for ids in by_parent.values())
-        yield from repeated_rows(_repeats(recipe, texts, rows), scores, study.level)
+    for recipe, versions in reworded.versions.items():
+        units = [(texts[rows[0]].group, rows) for rows in versions if min(rows) >= 0]
+        yield from repeated_rows(recipe, units, scores, study.level)
 
 
-def _repeats(runs: str, answers: IndexedAnswers, rows: Iterable[Sequence[int]]) -> Repeats:
-    several = [(answers[of[0]], of) for of in rows if len(of) > 1 and min(of) >= 0]
-    return repeats_of(runs, ((answer.group, of) for answer, of in several))
-
-
-def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Scores]:
+def _scores(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Candidate]:
     """Every scorer as it scores, and every judge's severities on each ordinal metric: expected
     ones, where each label has a probability; those of its labels, where it follows from a score."""
-    for run in runs:
-        is_ratio = run.about.get("scorer") in RATIO_SCALES
-        yield Scores(run.name, "", study.scores(run.judged), is_ratio)
+    yield from scorer_candidates(study, runs)
     for metric in study.rubric.metrics:
         for judge in study.judges if metric.kind == "ordinal" else ():
             if judge.kind != "control" and judge.judges(metric):
-                x, labels = severity_of(study, judge, metric), study.judged(judge, metric)
-                if "of" in (judge.about or {}):
-                    x = np.where(labels >= 0, np.array(metric.severities, float)[labels], np.nan)
-                yield Scores(judge.name, metric.id, x)
+                severity = label_severity if "of" in (judge.about or {}) else severity_of
+                x = severity(study, judge, metric)
+                yield Candidate(judge.name, "judge", x, metric=metric.id)
 
 
 def consistency(
@@ -173,35 +158,26 @@ def consistency(
     if not group:
         message, allowed = "no column is called `group`, `question` or alike", some(read.columns)
         raise SetupError(Problem(message, read.file, 1, "group", allowed=allowed))
-    system = system or (roles.get("system", "") if roles.get("system") != group else "")
+    system = system or roles.get("system", "")
     names = [*scores] or read.scores(group, system, roles.get("question"))
-    x, systems = read.numbers(*names), read.contents(system) if system else [""] * len(read)
-    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for row, unit in enumerate(zip(systems, read.filled(group), strict=True)):
-        rows_by_unit[unit].append(row)
-    units = ((question, rows) for (_, question), rows in rows_by_unit.items())
-    repeats = repeats_of(ANSWERS, units)
-    columns = dict(zip(names, x.T, strict=True))
-    _check(read.file, columns, ratio, repeats, list(filter(None, (group, system))))
+    if not names:
+        raise SetupError(Problem("no column holds numbers", read.file))
+    columns = dict(zip(names, read.numbers(*names).T, strict=True))
+    negative = [name for name in names if name in ratio and (columns[name] < 0).any()]
+    message = "is below 0 somewhere: no ratio scale"
+    raise_any([Problem(message, read.file, None, name) for name in negative])
+    questions, systems = read.filled(group), read.contents(system) if system else [""] * len(read)
+    units = _units(
+        (row, unit, unit[1]) for row, unit in enumerate(zip(systems, questions, strict=True))
+    )
     is_ratio = {*RATIO_SCALES, *ratio}
-    scored = [Scores(name, "", column, name in is_ratio) for name, column in columns.items()]
-    return Consistency(read.stem, Results(tuple(repeated_rows(repeats, scored, level))), len(read))
-
-
-def _check(
-    file: str, columns: Mapping[str, FloatArray], ratio: Collection[str], repeats: Repeats,
-    keys: Sequence[str],
-) -> None:  # fmt: skip
-    """Raises SetupError where there are no scores, or nothing was scored twice, or a ratio scale
-    has numbers below 0."""
-    problems = [
-        Problem("is below 0 somewhere: no ratio scale", file, None, name)
+    scored = [
+        Candidate(name, "judge", column, is_ratio=name in is_ratio)
         for name, column in columns.items()
-        if name in ratio and (column < 0).any()
     ]
-    if not columns:
-        problems.append(Problem("no column holds numbers", file))
-    elif not len(repeats.rows):
-        by = " and ".join(map(repr, keys))
-        problems.append(Problem(f"no two rows have the same {by}: nothing was repeated", file))
-    raise_any(problems)
+    rows = tuple(repeated_rows(ANSWERS, units, scored, level))
+    if not rows:
+        by = " and ".join(map(repr, dict.fromkeys(filter(None, (group, system)))))
+        message = f"no two rows have the same {by}: nothing was repeated"
+        raise SetupError(Problem(message, read.file))
+    return Consistency(read.stem, Results(rows), len(read))

@@ -22,13 +22,13 @@ from judgebench.alignment.raters import corrected
 from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
 from judgebench.scorers.measure import NO_ESTIMATE, association_rows, redundancy_rows
 from judgebench.scorers.scorer import IS_REFERENCE, reference_systems, texts_in
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
+from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 from judgebench.stats.association import COEFFICIENTS, Rated, between_columns
 from judgebench.stats.repeated_measures import score_agreement
 
@@ -100,9 +100,7 @@ def correlate(
     shown = _fitting(scores, numbers, "column", first.file)
     raters = {name: _raters(name, names, numbers) for name, names in targets.items()}
     wanted = [column for name, names in raters.items() for column in names or [name]]
-    allowed, message = ", ".join(numbers), "the column is missing"
-    missing = [column for column in dict.fromkeys(wanted) if column not in numbers]
-    raise_any([Problem(message, first.file, 1, column, "", allowed) for column in missing])
+    _fitting(wanted, numbers, "against", first.file)
     rows = tuple(_rows(frame, numbers, shown, raters))
     if not rows:
         raise SetupError(Problem("needs two columns of numbers", first.file))
@@ -129,7 +127,7 @@ def _rows(
             yield Row("agreement", "alpha", alpha, metric=target, keys=keys)
     pairs = [pair for pair in product(targets, columns) if pair[1] not in targets]
     if ranked:
-        codes = _codes(frame["system"]) if "system" in frame else None
+        codes = frame["system"].replace("", None).factorize()[0] if "system" in frame else None
         for target, name in pairs:
             side = Rated(numbers[name], numbers[target], clusters, codes)
             yield from association_rows(side, Row("correlation", "", NO_ESTIMATE, name, target))
@@ -137,7 +135,7 @@ def _rows(
         yield from _over_systems(numbers, pairs)
     if len(columns) > 1:
         x = np.stack([numbers[name] for name in columns], axis=1)
-        yield from redundancy_rows(columns, x, clusters, ranked=ranked)
+        yield from redundancy_rows(columns, x, ranked=ranked)
 
 
 def _plain(read: Table, targets: Targets) -> Table:
@@ -221,12 +219,6 @@ def _raters(target: str, names: Sequence[str], numbers: Numbers) -> list[str]:
     return [column for column in numbers if column.startswith(f"{target}[")]
 
 
-def _codes(cells: pd.Series[str]) -> IntArray:
-    """The number of each different text, -1 where it is blank."""
-    number = {cell: i for i, cell in enumerate(dict.fromkeys(filter(None, cells)))}
-    return np.array([number.get(cell, -1) for cell in cells], dtype=np.int64)
-
-
 def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: str) -> set[str]:
     """The names that one of the names or patterns fits. Raises SetupError where one fits none."""
     fits = {w: {n for n in names if n == w or fnmatchcase(n, w)} for w in wanted}
@@ -248,9 +240,3 @@ def _over_systems(numbers: Mapping[str, FloatArray], pairs: Sequence[tuple[str, 
         test = replace(estimate, value=p, low=None, high=None, method=_TESTS[coefficient])
         rows.append(Row("test", "p", test, name, target, {"of": coefficient}))
     return [*rows, *corrected(rows, ("test", "metric", "of"))]
-
-
-def parse_targets(texts: Sequence[str]) -> dict[str, list[str]]:
-    """`accuracy` as a column, `human=ann,ben` as the mean of raters."""
-    pairs = [text.partition("=") for text in texts]
-    return {name: list(filter(None, raters.split(","))) for name, _, raters in pairs}

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from judgebench.scorers.config import (
     BASELINES,
     ColumnConfig,
     FitConfig,
+    FittedEntry,
     LikelihoodConfig,
     OverlapConfig,
     ScorerConfig,
@@ -66,9 +68,8 @@ class LabelThresholds(Learner):
 
     def describe(self) -> Mapping[str, Any]:
         """The scorer, and how its scores become labels."""
-        about = self._kept.scorer.about
-        runtime = {"runtime": about["runtime"]} if "runtime" in about else {}
-        return {"cuts": "accuracy and balanced accuracy", "of": without_runtime(about), **runtime}
+        about = without_runtime(self._kept.scorer.about)
+        return {"cuts": "accuracy and balanced accuracy", "of": about}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Learn the cuts of each metric. Raises SetupError where there is nothing to learn from."""
@@ -78,7 +79,7 @@ class LabelThresholds(Learner):
                 raise Interrupted
 
         scores = [score.value for score in self._kept.of(train.answers, go_on)]
-        x = np.array([math.nan if value is None else value for value in scores])
+        x = np.array(scores, dtype=np.float64)
         fits = {m.id: self._fitted(m, x, train.labels[m.id]) for m in train.rubric.metrics}
         write_atomically(folder / _CUTS, to_json(fits).encode())
         keys = ("n", "rho", "sign", "cuts")
@@ -111,9 +112,9 @@ class LabelThresholds(Learner):
                 continue
             labels, shares = {}, {}
             for metric in self._rubric.metrics:
-                score = fits[metric.id]["sign"] * scored.value
-                place = np.searchsorted(fits[metric.id]["cuts"], score)
-                labels[metric.id] = metric.label_texts[place]
+                fit = fits[metric.id]
+                score = fit["sign"] * scored.value
+                labels[metric.id] = metric.label_texts[np.searchsorted(fit["cuts"], score)]
                 shares[metric.id] = curves[metric.id].at(np.array([score]))[0]
             verdict = verdict_of(task, self._rubric, shares)
             score = first * scored.value
@@ -143,46 +144,44 @@ def fitted_judges(
     return judges
 
 
-def _fitted_entries(bench: Bench) -> list[ScorerEntry]:
-    return [entry for entry in _entries(bench) if entry.fit]
+def _fitted_entries(bench: Bench) -> list[FittedEntry]:
+    return [entry for entry in _entries(bench) if isinstance(entry, FittedEntry)]
 
 
-def _with_controls(bench: Bench) -> list[ScorerEntry]:
+def _with_controls(bench: Bench) -> list[FittedEntry]:
     """The entries, and the controls of all their metrics, unless there are to be none. These are
     fitted in the folds of the first entry."""
     entries = _fitted_entries(bench)
-    fits = [_fit_of(entry) for entry in entries if entry.config.scorer not in BASELINES]
+    fits = [entry.fit for entry in entries if entry.config.scorer not in BASELINES]
     if bench.config.controls is not True or not fits or bench.dataset.textless:
         return entries
     metrics = tuple(dict.fromkeys(metric for fit in fits for metric in fit.metric))
     fit = fits[0].model_copy(update={"metric": metrics})
-    there = {e.config.scorer for e in entries if set(metrics) <= set(_fit_of(e).metric)}
+    there = {e.config.scorer for e in entries if {*metrics} <= {*e.fit.metric}}
     return entries + [
-        ScorerEntry(f"{name}-fitted", scorer_config(name), fit)
+        FittedEntry(name=f"{name}-fitted", config=scorer_config(name), fit=fit)
         for name in BASELINES
         if name not in there and f"{name}-fitted" not in bench.names
     ]
 
 
-def _fit_of(entry: ScorerEntry) -> FitConfig:
-    assert entry.fit is not None
-    return entry.fit
-
-
 def _materials(
-    bench: Bench, entries: Sequence[ScorerEntry], gather: Gathered
-) -> Iterator[tuple[ScorerEntry, Material]]:
+    bench: Bench, entries: Sequence[FittedEntry], gather: Gathered
+) -> Iterator[tuple[FittedEntry, Material]]:
     """The material that each entry learns from; why some cannot learn is kept in `gather`. Texts
     are compared once for all entries with the same folds."""
-    whole = bench.rubric.of_kind("answer")
-    by_folds: dict[tuple[int, int], Material | None] = {}
+
+    @cache
+    def material_of(folds: int, seed: int) -> Material:
+        whole = bench.rubric.of_kind("answer")
+        assert whole  # for `entry.fit` names some of its metrics
+        return bench_material(bench, whole, folds, seed)
+
     for entry in entries:
-        fit, where = _fit_of(entry), f"judges.{entry.name}.fit"
-        folds = fit.folds, fit.seed
-        rubric = gather(where, _rubric, fit, bench)
-        if rubric and whole and folds not in by_folds:
-            by_folds[folds] = gather(where, bench_material, bench, whole, *folds)
-        if rubric and (material := by_folds[folds]):
+        where = f"judges.{entry.name}.fit"
+        rubric = gather(where, _rubric, entry.fit, bench)
+        material = rubric and gather(where, material_of, entry.fit.folds, entry.fit.seed)
+        if rubric and material:
             yield entry, replace(material, rubric=rubric)
 
 
@@ -222,7 +221,7 @@ def check_scorers(bench: Bench) -> None:
     """Raises SetupError with all that keeps the scorers of a benchmark from scoring."""
     gather = Gathered(str(bench.file))
     for entry in _entries(bench):
-        where = f"{'judges' if entry.fit else 'scorers'}.{entry.name}"
+        where = f"{'judges' if entry.is_judge else 'scorers'}.{entry.name}"
         if bench.dataset.textless and not isinstance(entry.config, ColumnConfig):
             gather.tell(where, no_texts("a scorer reads answers", bench.dataset))
         else:
@@ -255,7 +254,7 @@ def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[JudgeOfFeature]:
             opened[key] = KeptScores(_opened(config, bench), folder.path / FOLDER)
         return opened[key]
 
-    scorers = [entry for entry in _entries(bench) if not entry.fit]
+    scorers = [entry for entry in _entries(bench) if not entry.is_judge]
     scorings = [Scoring(entry.name, kept(entry.config), entry.hosts) for entry in scorers]
     return [*scorings, *fitted_judges(bench, folder.path / FOLDER, kept)]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 
@@ -34,8 +34,8 @@ from judgebench.scorers.candidates import (
     severities,
 )
 from judgebench.scorers.consistency import steady_rows
-from judgebench.scorers.scorer import reference_systems, references_of
-from judgebench.stats.arrays import Clusters, FloatArray
+from judgebench.scorers.scorer import copied_references
+from judgebench.stats.arrays import FloatArray
 from judgebench.stats.association import (
     COEFFICIENTS,
     Coefficient,
@@ -65,7 +65,6 @@ TESTED: Mapping[str, Coefficient] = {
 BEST_BASELINE = "best baseline"
 MEDIAN = "the median annotator"
 SIGNIFICANT = 0.05
-BETWEEN = " | "  # the members of a family
 _SHUFFLED = "the mean over shuffled scores, or by count"
 _NO_TEST = "both order all these answers alike, or there are too few"
 _TOO_FEW = f"fewer than {LEAST} items have both"
@@ -84,12 +83,6 @@ class BesideHumans(Shown):
     humans: Mapping[str, Severities]
     gaps: tuple[str, ...] = ()
     references: tuple[str, ...] = ()  # sentences on systems that are the reference text
-
-    def held(self, metric: str, kind: str, scope: str = "pooled") -> list[Row]:
-        """The coefficient of that level, of all of a kind, the strongest first."""
-        keys = {"metric": metric, "scope": scope, "kind": kind}
-        rows = self.rows.select("association", TESTED[scope], **keys)
-        return sorted(rows, key=strength, reverse=True)
 
     def beats_controls(self, judge: str, metric: str, scope: str = "pooled") -> bool:
         """True where it is shown to go with the humans more than the best baseline does."""
@@ -117,11 +110,11 @@ def measure_scorers(study: Study) -> BesideHumans | None:
             rows += _of_metric(metric.id, known, candidates, study.level)
     rows += corrected(rows, ("test", "of", "scope", "beside"))
     x = np.stack(list(columns.values()), axis=1)
-    rows += redundancy_rows(list(columns), x, study.clusters, study.level)
+    rows += redundancy_rows(list(columns), x)
     rows += steady_rows(study, read) if read and runs else ()
     titles = {metric.id: metric.title for metric in ordinal if metric.id in humans}
-    copies = reference_systems((a.system, a.text, references_of(a)) for a in study.answers)
-    sentences = tuple(f"{sentence} Leave it out." for sentence in copies.values())
+    copies = copied_references(study.answers)
+    sentences = tuple(f"{sentence} Leave it out." for sentence in copies)
     return BesideHumans(titles, tuple(runs), Results(tuple(rows)), humans, study.gaps, sentences)
 
 
@@ -158,7 +151,7 @@ def _of_metric(
             for kind in ("control", "judge")
         )
         for row in _differences(baselines, judges, scope, level):
-            yield replace(row, metric=metric, keys={**row.keys, "beside": BEST_BASELINE})
+            yield replace(row, metric=metric)
 
 
 def association_rows(rated: Rated, row: Row, level: float = LEVEL) -> Iterator[Row]:
@@ -210,7 +203,7 @@ def _differences(
     best = max(reached, key=lambda who: reached[who], default="")
     for name, side in judges.items() if best else ():
         apart = difference(rivals[best], side, *place, level)
-        keys = {"scope": scope, "who": best}
+        keys = {"scope": scope, "who": best, "beside": BEST_BASELINE}
         yield Row("difference", place[1], apart.estimate, name, keys=keys)
         method = SIGNS_FLIPPED if scope == "within" else SIDES_SWAPPED
         reason = "" if apart.p is not None else _NO_TEST
@@ -227,30 +220,15 @@ def strength(row: Row) -> float:
 
 
 def redundancy_rows(
-    names: Sequence[str],
-    scores: FloatArray,
-    clusters: Clusters,
-    level: float = LEVEL,
-    *,
-    ranked: bool = True,
+    names: Sequence[str], scores: FloatArray, *, ranked: bool = True
 ) -> Iterator[Row]:
     """Of scores (items, names), NaN where there is none: `stats.redundancy` as rows."""
-    found, there = redundancy(scores, clusters, ranked, level), ~np.isnan(scores)
-    shared = there.T.astype(np.int64) @ there
-    for i in found.order:
-        for j in (j for j in found.order if j != i):
-            n, r = int(shared[i, j]), float(found.matrix[i, j])
-            undefined = _TOO_FEW if n < LEAST else "one of the two does not vary"
-            reason = undefined if np.isnan(r) else "no interval is computed"
-            estimate = Estimate(None if np.isnan(r) else r, n=n, reason=reason)
-            coefficient = "spearman" if ranked else "pearson"
-            yield Row("redundancy", coefficient, estimate, names[i], "", {"who": names[j]})
-    for members, mean_r in zip(found.families, found.mean_r, strict=True):
-        if len(members) > 1:
-            n = int(shared[np.ix_(members, members)].min())
-            keys = {"members": BETWEEN.join(names[i] for i in members)}
-            yield Row("family", "mean_r", replace(mean_r, n=n), keys=keys)
-    for twin in found.twins:
-        estimate = Estimate(1.0, n=int(shared[twin.first, twin.second]))
-        keys = {"who": names[twin.first], "formula": twin.formula}
-        yield Row("function", "formula", estimate, names[twin.second], "", keys)
+    matrix, shared = redundancy(scores, ranked)
+    coefficient = "spearman" if ranked else "pearson"
+    for i, j in permutations(range(len(names)), 2):
+        n, r = int(shared[i, j]), float(matrix[i, j])
+        estimate = Estimate(r, n=n, reason="no interval is computed")
+        if np.isnan(r):
+            reason = _TOO_FEW if n < LEAST else "one of the two does not vary"
+            estimate = Estimate(None, n=n, reason=reason)
+        yield Row("redundancy", coefficient, estimate, names[i], "", {"who": names[j]})

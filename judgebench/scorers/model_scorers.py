@@ -8,7 +8,7 @@ import math
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from judgebench.stats.arrays import FloatArray
 
 
-MAX_TEXTS = 2000  # whose vectors are held: those of 400 tokens take about 1 GiB
+_PAIRS = 256  # answers that share references: these are embedded once
 _PUNCTUATION = frozenset(string.punctuation)
 _PACKAGES = {"ot": "POT"}  # by the module to import
 # The layers that the authors of BERTScore recommend (github.com/Tiiiger/bert_score).
@@ -83,6 +83,10 @@ def semantic(config: SemanticConfig, answers: Sequence[Answer], beside: Path) ->
     return kinds[config.scorer](config, model)
 
 
+def _config(model: str) -> Any:
+    return config_of(find_encoder(model, "model"), "model")
+
+
 def _about(scorer: str, model: str, **settings: Any) -> dict[str, Any]:
     """All that the numbers depend on: the weights, and the version of what reads texts for them."""
     weights = identify(str(find_encoder(model, "model")))
@@ -90,34 +94,28 @@ def _about(scorer: str, model: str, **settings: Any) -> dict[str, Any]:
     return {"scorer": scorer, "references": "max", **settings, **weights, **transformers}
 
 
+@dataclass
 class TokenVectors:
     """The vectors of texts by an encoder that is opened at the first text. `combine` turns states
-    (layers, tokens, width) into vectors (tokens, width). The latest texts are held."""
+    (layers, tokens, width) into vectors (tokens, width)."""
 
-    def __init__(
-        self, model: str, layers: Sequence[int], combine: Callable[[FloatArray], FloatArray]
-    ) -> None:
-        self._model, self._layers, self._combine = model, layers, combine
-        self._encoder: Encoder | None = None
-        self._cache: dict[str, Tokens] = {}
+    model: str
+    layers: Sequence[int]
+    combine: Callable[[FloatArray], FloatArray]
 
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
         """Opened where it is not."""
-        self._encoder = self._encoder or open_encoder(self._model)
-        return self._encoder
+        return open_encoder(self.model)
 
     def of(self, texts: Iterable[str]) -> Mapping[str, Tokens]:
         """By text; `states` are the vectors (tokens, width)."""
-        wanted = dict.fromkeys(texts)
-        new = [text for text in wanted if text not in self._cache]
-        read = self.encoder.tokens([self._led(text) for text in new], self._layers)
-        for text, tokens in zip(new, read, strict=True):
-            self._cache[text] = replace(tokens, states=self._combine(tokens.states))
-        vectors = {text: self._cache[text] for text in wanted}
-        for text in list(self._cache)[: max(0, len(self._cache) - MAX_TEXTS)]:
-            del self._cache[text]
-        return vectors
+        different = list(dict.fromkeys(texts))
+        read = self.encoder.tokens([self._led(text) for text in different], self.layers)
+        return {
+            text: replace(tokens, states=self.combine(tokens.states))
+            for text, tokens in zip(different, read, strict=True)
+        }
 
     def rarity(self, texts: Sequence[str]) -> Callable[[int], float]:
         """The idf of a token among these texts, as far as the encoder reads them."""
@@ -131,37 +129,38 @@ class TokenVectors:
         return f" {text.strip()}" if tells else text.strip()
 
     def close(self) -> None:
-        """Give back encoder and vectors; may be used again."""
-        self._encoder, self._cache = None, {}
+        """Give back the encoder; may be used again."""
+        self.__dict__.pop("encoder", None)
 
-    def compare(
-        self, pairs: Sequence[Pair], of: Callable[[Tokens, Tokens], Scored]
-    ) -> Sequence[Scored]:
-        """One score for each pair; none where the encoder reads no word of a text."""
-        tokens = self.of(text for answer, (true,) in pairs for text in (answer.text, true))
-        return [self._compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
+    def scorer(
+        self, about: Mapping[str, Any], of: Callable[[Tokens, Tokens], Scored]
+    ) -> PairScorer:
+        """The scorer that compares the tokens of answer and reference `of` each pair; none where
+        the encoder reads no word of a text."""
 
-    def _compared(self, answer: Tokens, true: Tokens, of: Callable[..., Scored]) -> Scored:
-        for which, text in (("answer", answer), ("reference", true)):
-            if not text.begins.any():
-                return Scored.none(f"the encoder reads no word of the {which}")
-        score = of(answer, true)
-        return replace(score, reason=score.reason or cut_of(answer.cut, true.cut))
+        def compare(pairs: Sequence[Pair]) -> Sequence[Scored]:
+            tokens = self.of(text for answer, (true,) in pairs for text in (answer.text, true))
+            return [_compared(tokens[answer.text], tokens[true], of) for answer, (true,) in pairs]
+
+        return PairScorer(about, compare, self.close, at_once=_PAIRS)
 
 
-def cut_of(answer: bool, reference: bool) -> str:
-    """The remark on texts whose tail was not read; the longest one says most."""
-    if answer and reference:
-        return "the tails of answer and reference are cut"
-    which = "answer" if answer else "reference"
-    return f"the tail of the {which} is cut" if answer or reference else ""
+_CUT = "the tail of what the model reads is cut"
+
+
+def _compared(answer: Tokens, true: Tokens, of: Callable[[Tokens, Tokens], Scored]) -> Scored:
+    for which, text in (("answer", answer), ("reference", true)):
+        if not text.begins.any():
+            return Scored.none(f"the encoder reads no word of the {which}")
+    score = of(answer, true)
+    return replace(score, reason=_CUT) if answer.cut or true.cut else score
 
 
 def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
     """BERTScore (Zhang et al. 2020, section 3), without idf and rescaling: each token is matched to
     the most similar one of the other text; precision is the mean over the answer's tokens, recall
     over the reference's. The tokens that begin and end a text can be matched, and do not count."""
-    depth = config_of(find_encoder(model, "model"), "model").num_hidden_layers
+    depth = _config(model).num_hidden_layers
     layer = _RECOMMENDED.get(config.model, depth) if config.layer is None else config.layer
     if layer > depth:
         message = f"the encoder {config.model} has {depth} layers"
@@ -177,7 +176,7 @@ def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
 
     settings = {"measure": config.measure, "idf": False, "layers": [layer]}
     about = _about("bertscore", model, **settings)
-    return PairScorer(about, lambda pairs: vectors.compare(pairs, compare), vectors.close)
+    return vectors.scorer(about, compare)
 
 
 def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
@@ -185,7 +184,7 @@ def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
     the answer's words into the reference's. A word's vector holds the power means of the last five
     layers; its weight is its idf among the different answers of the data, or among the references.
     Subwords after the first and punctuation are passed over."""
-    depth = config_of(find_encoder(model, "model"), "model").num_hidden_layers
+    depth = _config(model).num_hidden_layers
     layers = [*range(max(0, depth - 4), depth + 1)]
     vectors = TokenVectors(model, layers, power_means)
     corpora = {
@@ -209,7 +208,7 @@ def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
 
     settings = {"idf": content_hash(corpora), "POT": version("POT"), "layers": layers}
     about = _about("moverscore", model, **settings)
-    return PairScorer(about, lambda pairs: vectors.compare(pairs, compare), vectors.close)
+    return vectors.scorer(about, compare)
 
 
 def _words(tokenizer: Any, text: Tokens) -> Any:
@@ -263,9 +262,6 @@ def movers_distance(
     return float(ot.emd2(*shares, cdist(x, y), numItermax=10**7))
 
 
-_CUT = "the tail of what the model reads is cut"
-
-
 def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
     """BARTScore (Yuan, Neubig and Liu 2021, section 3): the mean log-probability of the tokens of
     one text given the other, by an encoder-decoder. Precision is of the answer given the reference,
@@ -280,12 +276,12 @@ def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
 
     def compare(answer: Answer, references: Sequence[str]) -> Scored:
         bart, tokenizer = opened()
-        cut = {"truncation": True, "max_length": bart.config.max_position_embeddings}
-        texts = (references[0], answer.text)
-        read, told = (tokenizer(text, return_tensors="pt", **cut) for text in texts)
+        how = {"truncation": True, "max_length": bart.config.max_position_embeddings}
+        how |= {"return_tensors": "pt", "return_token_type_ids": False}
+        read, told = (tokenizer(text, **how) for text in (references[0], answer.text))
         with torch.inference_mode():
-            precision = -float(bart(**_texts(read), labels=told["input_ids"]).loss)
-            recall = -float(bart(**_texts(told), labels=read["input_ids"]).loss)
+            precision = -float(bart(**read, labels=told["input_ids"]).loss)
+            recall = -float(bart(**told, labels=read["input_ids"]).loss)
         f1 = (precision + recall) / 2
         value = {"precision": precision, "recall": recall, "f1": f1}[config.measure]
         is_cut = any(one.encodings[0].overflowing for one in (read, told))
@@ -295,15 +291,11 @@ def _bartscore(config: SemanticConfig, model: str) -> PairScorer:
     return PairScorer(about, lambda pairs: [compare(*pair) for pair in pairs], opened.cache_clear)
 
 
-def _texts(read: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: read[name] for name in ("input_ids", "attention_mask")}
-
-
 def _learned(config: SemanticConfig, model: str) -> PairScorer:
     """A classifier or regressor of one text or two, such as BLEURT (Sellam et al. 2020) in the form
     of transformers. The one number that it gives is the score; of several labels, the probability
     of one."""
-    to_scores = _label_scores(config, config_of(find_encoder(model, "model"), "model"))
+    to_scores = _label_scores(config, _config(model))
 
     @cache
     def opened() -> Encoder:
@@ -374,24 +366,21 @@ class Likelihood:
         self.at_once = 16 if config.scorer in PERPLEXITY else 1
         self._backend = open_backend(config.backend, config.settings, beside)
         self._open = weigher_of(self._backend, config.backend)
-        self._opened: TokenScorer | None = None
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
         """The settings and the model."""
         model = {k: v for k, v in self._backend.describe().items() if k != "structured"}
-        runtime = {"runtime": model.pop("runtime")} if "runtime" in model else {}
         takes = {"scorer", *SCORERS[self._config.scorer].takes} - {"backend", "settings"}
-        return {**self._config.model_dump(include=takes), **model, "prefix": _PREFIX, **runtime}
+        return {**self._config.model_dump(include=takes), "prefix": _PREFIX, **model}
 
-    @property
+    @cached_property
     def _weigher(self) -> TokenScorer:
-        self._opened = self._opened or self._open()
-        return self._opened
+        return self._open()
 
     def close(self) -> None:
         """Give back the model."""
-        self._opened = None
+        self.__dict__.pop("_weigher", None)
         self._backend.close()
 
     def key(self, answer: Answer) -> Any:

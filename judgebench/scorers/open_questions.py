@@ -10,10 +10,9 @@ for the rest only.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Literal, TypeVar, get_args
 
@@ -24,8 +23,7 @@ from judgebench.data.formats import to_csv
 from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import to_line, write_atomically
-from judgebench.judges.config import Decoding
-from judgebench.models.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.records import Results, Row, content_hash
 from judgebench.results.blocks import Block, ReportSection
@@ -33,11 +31,11 @@ from judgebench.results.shown import Shown
 from judgebench.results.tables import Layout
 from judgebench.stats.intervals import clustered_mean
 from judgebench.text import sentences
-from judgebench.writer import WritingTerms, read_shape, schema_of, which_model, write_kept
+from judgebench.writer import TextWriter, read_shape, schema_of
 
-_ROLES = ("question", "key", "item_id", "group")
 _OPTION = re.compile(r"option_\d+")
 _NEGATIVE = re.compile(r"\b(?:NOT|(?i:incorrect|except|false|not correct))\b")
+_OPTION_NAMES = ([str(n) for n in range(1, 99)], [str(n) for n in range(99)], ascii_uppercase)
 _POINTS = re.compile(
     r"(?i)\bof (the following|(the|these) options)\b|\bfollowing (options|answers)\b"
 )
@@ -81,44 +79,43 @@ def read_questions(source: Any, called: Mapping[str, str] | None = None) -> list
     duplicate id.
     """
     called = called or {}
-    if unknown := [role for role in called if role not in _ROLES and not _OPTION.fullmatch(role)]:
-        allowed = ", ".join((*_ROLES, "option_1, option_2, …"))
-        raise SetupError(Problem("is no role", "", None, "called", ", ".join(unknown), allowed))
-    question, key, item, group = (called.get(role, role) for role in _ROLES)
-    table = read_table(source, [question, key, *called.values()], "the questions")
-    options = [c for role, c in called.items() if _OPTION.fullmatch(role)]
-    options = options or [c for c in table.columns if _OPTION.fullmatch(c)]
+    key = called.get("key", "key")
+    needed = (called.get("question", "question"), key, *called.values())
+    table = read_table(source, needed, "the questions")
+    columns = {**table.columns, **{role: table.columns[name] for role, name in called.items()}}
+    options = [role for role in columns if _OPTION.fullmatch(role)]
     if len(options) < 2:
         message, found = "needs two columns of options or more", ", ".join(table.columns)
         raise SetupError(Problem(message, table.file, 1, "option_1, option_2", found))
-    table.filled(question)
-    rows = [row for _, row in table.records()]
-    answers = _answers([row[key] for row in rows], [[row[o] for o in options] for row in rows])
-    ids = [row.get(item) or f"row-{line}" for line, row in table.records()]
-    raise_any([
-        Problem(message, table.file, line, column, shorten(row[column]))
-        for i, (line, row) in enumerate(table.records())
-        for column, message, is_wrong in (
-            (key, "names no option", not answers[i]), (item, "is a duplicate", ids[i] in ids[:i])
-        )
-        if is_wrong
-    ])  # fmt: skip
+    table = replace(table, columns=columns)
+    table.filled("question")
+    rows = [{"item_id": f"row-{line}", **row} for line, row in table.records()]
+    answers = _answers([row["key"] for row in rows], [[row[o] for o in options] for row in rows])
+    ids = Counter(row["item_id"] for row in rows)
+    problems = [
+        Problem("names no option", table.file, line, key, shorten(row["key"]))
+        for line, row, answer in zip(table.lines, rows, answers, strict=True)
+        if not answer
+    ]
+    message = "two questions have this id"
+    problems += [Problem(message, table.file, None, "item_id", i) for i in ids if ids[i] > 1]
+    raise_any(problems)
     return [
         ExamQuestion(
-            item_id=id_, group=row.get(group) or id_, closed_question=row[question],
-            options=tuple(row[option] for option in options if row[option]), reference=answer,
+            item_id=row["item_id"], group=row.get("group") or row["item_id"],
+            closed_question=row["question"], reference=answer,
+            options=tuple(row[option] for option in options if row[option]),
         )
-        for id_, row, answer in zip(ids, rows, answers, strict=True)
+        for row, answer in zip(rows, answers, strict=True)
     ]  # fmt: skip
 
 
 def _answers(keys: Sequence[str], options: Sequence[Sequence[str]]) -> Sequence[str]:
     """The option that each key names, "" where it names none."""
     pairs = list(zip(keys, options, strict=True))
-    names = [[*map(str, range(first, first + 99))] for first in (1, 0)]
     readings = [
-        [dict(zip(of, row, strict=False)).get(key.upper(), "") for key, row in pairs]
-        for of in (*names, ascii_uppercase)
+        [dict(zip(names, row, strict=False)).get(key.upper(), "") for key, row in pairs]
+        for names in _OPTION_NAMES
     ]
     readings.append([key if key in row else "" for key, row in pairs])
     return max(readings, key=lambda answers: sum(map(bool, answers)))
@@ -170,40 +167,23 @@ class _Checked(BaseModel):
     only: Literal["yes", "no"]
 
 
-@dataclass(frozen=True)
-class QuestionWriter:
-    """The model that writes, how its replies are drawn, the file that they are kept in, and the
-    terms of the work."""
+def ask(
+    writer: TextWriter, name: str, shape: type[Shape], texts: Mapping[str, Mapping[str, str]]
+) -> dict[str, Shape | str]:
+    """Ask the model by the prompt `name` of the texts of each item: a reply of that shape or why
+    there is none that can be read. An item whose reply failed is missing. Raises what the writer
+    raises; what came is kept."""
+    prompt = load_prompt(name, kind=QUESTIONS)
+    choices = {k: [*get_args(f.annotation)] for k, f in shape.model_fields.items()}
+    schema = schema_of(shape, **{key: words for key, words in choices.items() if words})
 
-    backend: Backend
-    decoding: Decoding
-    path: Path
-    terms: WritingTerms
+    def request(shown: Mapping[str, str]) -> Request:
+        system, user = prompt.render_texts(**shown)
+        messages = Message("system", system), Message("user", user)
+        return Request(content_hash([prompt.content_hash, shown]), messages, schema, _MAX_TOKENS)
 
-    def ask(
-        self, name: str, shape: type[Shape], texts: Mapping[str, Mapping[str, str]]
-    ) -> dict[str, Shape | str]:
-        """Ask the model by the prompt `name` of the texts of each item: a reply of that shape or
-        why there is none that can be read. An item whose reply failed is missing.
-
-        Raises Interrupted after a Ctrl-C, and what `write_texts` raises; what came is kept.
-        """
-        prompt, drawn = load_prompt(name, kind=QUESTIONS), self.decoding
-        about = [prompt.content_hash, which_model(self.backend), drawn.model_dump()]
-        keys = {item: content_hash([*about, shown]) for item, shown in texts.items()}
-        choices = {k: [*get_args(f.annotation)] for k, f in shape.model_fields.items()}
-        schema = schema_of(shape, **{key: words for key, words in choices.items() if words})
-
-        def request(key: str, shown: Mapping[str, str]) -> Request:
-            system, user = prompt.render_texts(**shown)
-            messages = Message("system", system), Message("user", user)
-            how = (drawn.max_tokens or _MAX_TOKENS, drawn.temperature, drawn.top_p, drawn.seed)
-            return Request(key, messages, schema, *how)
-
-        todo = {key: texts[item] for item, key in keys.items()}
-        named = replace(self.terms, name=name, left_out=drawn.left_out)
-        replies = write_kept(self.path, todo, self.backend, request, named)
-        return {item: _read(replies[k], shape) for item, k in keys.items() if k in replies}
+    replies = writer.replies(name, {item: request(shown) for item, shown in texts.items()})
+    return {item: _read(reply, shape) for item, reply in replies.items()}
 
 
 def _read(reply: Reply, shape: type[Shape]) -> Shape | str:
@@ -213,16 +193,16 @@ def _read(reply: Reply, shape: type[Shape]) -> Shape | str:
         return str(error)
 
 
-def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> list[ExamQuestion]:
+def open_questions(closed: Sequence[ExamQuestion], writer: TextWriter) -> list[ExamQuestion]:
     """The questions, each with an open one, a reason why there is none, or neither where it waits
-    for a reply that failed. Raises what `QuestionWriter.ask` raises."""
+    for a reply that failed. Raises what `ask` raises."""
     questions = {one.item_id: _without_negatives(one) for one in closed}
 
     def update(item: str, **fields: str) -> None:
         questions[item] = questions[item].model_copy(update=fields)
 
     shown = {item: one.closed for item, one in questions.items() if not one.reason}
-    replies = [writer.ask(name, _Rewritten, shown) for name in REWRITINGS]
+    replies = [ask(writer, name, _Rewritten, shown) for name in REWRITINGS]
     offers: dict[str, list[str]] = {}
     for item in (item for item in shown if all(item in of for of in replies)):
         texts, against = _proposals(questions[item], [of[item] for of in replies])
@@ -234,7 +214,7 @@ def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> li
         item: {**shown[item], "first": texts[0], "second": "".join(texts[1:])}
         for item, texts in offers.items()
     }
-    for item, chosen in writer.ask(CHOOSE, _Chosen, asked).items():
+    for item, chosen in ask(writer, CHOOSE, _Chosen, asked).items():
         if isinstance(chosen, str):
             update(item, reason="the choice cannot be read", detail=chosen)
         elif text := dict(zip("AB", offers[item], strict=False)).get(chosen.best):
@@ -246,7 +226,7 @@ def open_questions(closed: Sequence[ExamQuestion], writer: QuestionWriter) -> li
         for item, one in questions.items()
         if one.question
     }
-    checks = writer.ask(CHECK, _Checked, asked)
+    checks = ask(writer, CHECK, _Checked, asked)
     for item in asked:
         check = checks.get(item)
         if check is None:
@@ -301,7 +281,7 @@ per_item: 3
 """
 
 
-def write_questions(questions: Sequence[ExamQuestion], writer: QuestionWriter) -> Mapping[str, int]:
+def write_questions(questions: Sequence[ExamQuestion], writer: TextWriter) -> Mapping[str, int]:
     """Write beside the replies what is kept, what is left out, and a study in which
     people check both (`judgebench annotate init FOLDER/annotate.yaml`). Returns how many questions
     are left out for each reason. The id stands in `exam_id` too, since answers to the questions
@@ -309,8 +289,10 @@ def write_questions(questions: Sequence[ExamQuestion], writer: QuestionWriter) -
     folder, reasons = writer.path.parent, Counter(one.reason for one in questions if one.reason)
     kept = [one for one in questions if one.question and not one.reason]
     for name, some in ((KEPT, kept), (LEFT_OUT, [one for one in questions if one.reason])):
-        rows = [one.model_dump(mode="json", exclude_defaults=True) for one in some]
-        lines = [to_line({**row, "exam_id": row["item_id"]}) for row in rows]
+        lines = [
+            to_line({**one.model_dump(exclude_defaults=True), "exam_id": one.item_id})
+            for one in some
+        ]
         write_atomically(folder / name, "".join(lines).encode())
     checked = [
         [one.item_id, one.group, one.question, one.reference] for one in questions if one.question
@@ -336,16 +318,18 @@ def checked(labels: Any) -> Checked:
     >>> [round(row.estimate.value, 1) for row in found.rows]
     [1.0, 0.5, 0.5]
     """
+    import pandas as pd
+
     table = read_table(labels, ("item_id", "annotator", METRIC), "the labels")
-    labels_by_item: dict[str, list[str]] = defaultdict(list)
-    for line, row in table.records():
-        if row[METRIC] not in ("correct", "wrong"):
-            problem = Problem(
-                "is no label", table.file, line, METRIC, row[METRIC], "correct, wrong"
-            )
-            raise SetupError(problem)
-        labels_by_item[row["item_id"]].append(row[METRIC])
-    yes, n = np.array([(of.count("correct"), len(of)) for of in labels_by_item.values()]).T
+    cells = table.contents(METRIC)
+    raise_any([
+        Problem("is no label", table.file, line, METRIC, cell, "correct, wrong")
+        for line, cell in zip(table.lines, cells, strict=True)
+        if cell not in ("correct", "wrong")
+    ])  # fmt: skip
+    counts = pd.crosstab(table.contents("item_id"), cells).reindex(columns=["correct", "wrong"])
+    yes, wrong = counts.fillna(0).to_numpy(int).T
+    n = yes + wrong
     shares = {f"correct {k}/{n.max()}": yes >= k for k in range(1, n.max() + 1)}
     shares["all agree"] = (yes == 0) | (yes == n)
     items, rows = np.arange(len(n)), list[Row]()

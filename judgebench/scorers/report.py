@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from judgebench.records import Estimate, Results, Row
+from judgebench.records import Results, Row
 from judgebench.results.blocks import Block, ReportSection
-from judgebench.results.tables import DASH, Cell, Content, Layout, Table, format_number, p_cell
+from judgebench.results.tables import Cell, Content, Layout, Table, p_cell
 from judgebench.scorers.consistency import ANALYSIS, ANSWERS, Consistency
 from judgebench.scorers.correlate import Correlations
 from judgebench.scorers.measure import (
     BEST_BASELINE,
-    BETWEEN,
     GIVEN_SYSTEM,
     MEDIAN,
     TESTED,
     TITLES,
     BesideHumans,
+    strength,
 )
-from judgebench.stats.association import critical_r, shows_nothing
-from judgebench.stats.repeated_measures import FAMILY
+from judgebench.stats.association import shows_nothing
 from judgebench.text import counted, listed
 
 _LEVELS: Mapping[str, str] = {
@@ -67,15 +66,13 @@ def scorers_part(found: BesideHumans) -> ReportSection:
     """The part."""
     levels = [level for level in _LEVELS if found.rows.select("association", scope=level)]
     brief = [_level(found, "pooled", _BRIEF)] if levels else []  # none without human labels
-    same = redundancy_block(found.rows)
-    first = Block("Scorers beside humans", (*_sentences(found), *same.text), tuple(brief))
+    sentences = tuple(_sentences(found))
     blocks = (
-        replace(first, on_screen=True),
+        Block("Scorers beside humans", sentences, tuple(brief), on_screen=True),
         Block("At each level", tables=tuple(_level(found, level) for level in levels)),
-        replace(same, text=()),
+        redundancy_block(found.rows),
         *steady_blocks(found.rows, found.titles),
         Block("What could not be scored", tables=(_counts(found),), on_screen=True),
-        Block("Signatures of the scorers", tables=(_signatures(found),), folded=True),
     )
     return ReportSection("scorers", "scorers beside humans", found.rows, blocks)
 
@@ -84,8 +81,8 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
     yield from found.references
     for metric, title in found.titles.items():
         yield from _worth(found, metric, title)
-    systems = {of.n_systems for of in found.humans.values() if "system" in of.levels}
-    yield from map(shows_nothing, sorted(systems))
+    codes = [of.mean.systems for of in found.humans.values() if of.mean.systems is not None]
+    yield from map(shows_nothing, sorted({int(of.max()) + 1 for of in codes}))
     if not found.humans:
         yield "There are no human labels to hold the scorers against."
     elif not found.rows.select("ceiling"):
@@ -94,49 +91,34 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
 
 def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
     """Sentences on the worth of the scorers of one metric."""
-    scorers, groups = found.held(metric, "judge"), found.humans[metric].mean.groups.n
+    keys = {"metric": metric, "scope": "pooled", "kind": "judge"}
+    rows = found.rows.select("association", TESTED["pooled"], **keys)
+    scorers = sorted(rows, key=strength, reverse=True)
     if not scorers or scorers[0].estimate.value is None:
         reason = scorers[0].estimate.reason if scorers else "there is no scorer but baselines"
         yield f"{title}: nothing can be said; {reason}."
         return
-    baseline, line = _best_baseline(found, metric, "pooled"), critical_r(groups)
-    same = found.rows.values("judge", "function")
+    baseline = _best_baseline(found, metric)
+    rival = f"the best baseline, {baseline}" if baseline else "a baseline: there is none"
     better = [row for row in scorers if found.beats_controls(row.judge, metric)]
-    better = [row for row in better if row.judge not in same] or better
-    largest = max(scorers, key=lambda row: abs(row.estimate.value or 0.0))
-    if better:
-        verb = "goes" if len(better) == 1 else "go"
-        names = listed([_with_rho(row) for row in better])
-        yield f"{title}: {names} {verb} with the humans more than the best baseline, {baseline}."
-    elif line is not None and abs(largest.estimate.value or 0.0) < line:
-        yield (
-            f"No scorer tells {title}: every |rho| is below {format_number(line)}, which chance "
-            f"alone can reach with {counted(groups, 'question')}. The largest is that of "
-            f"{_with_rho(largest)}."
-        )
-    else:
-        rival = f"the best baseline, {baseline}" if baseline else "a baseline: there is none"
+    if not better:
         yield (
             f"{title}: no scorer is shown to go with the humans more than {rival}; the strongest "
             f"is {_with_rho(scorers[0])}."
         )
-    within = _best_baseline(found, metric, "within")
-    lost = [row.judge for row in better if not found.beats_controls(row.judge, metric, "within")]
-    if within and lost:
-        yield (
-            f"{title}: within questions, which is where systems are compared, {listed(lost)} "
-            f"{'is' if len(lost) == 1 else 'are'} not shown to beat the best baseline, {within}."
-        )
+        return
+    verb = "goes" if len(better) == 1 else "go"
+    yield f"{title}: {listed([*map(_with_rho, better)])} {verb} with the humans more than {rival}."
 
 
-def _best_baseline(found: BesideHumans, metric: str, level: str) -> str:
-    """The baseline that the scorers are held against."""
-    keys = {"metric": metric, "scope": level}
+def _best_baseline(found: BesideHumans, metric: str) -> str:
+    """The baseline that the scorers are held against, over all answers."""
+    keys = {"metric": metric, "scope": "pooled"}
     compared = found.rows.select("difference", **keys)
     if not compared:
         return ""
     name = compared[0]["who"]
-    return _with_rho(found.rows.select("association", TESTED[level], judge=name, **keys)[0])
+    return _with_rho(found.rows.select("association", TESTED["pooled"], judge=name, **keys)[0])
 
 
 def _with_rho(row: Row) -> str:
@@ -213,44 +195,15 @@ def _counts(found: BesideHumans) -> Table:
     )
 
 
-def _signatures(found: BesideHumans) -> Table:
-    """All that the numbers depend on."""
-    headings = ("Scorer", "Better", "Signature", "What the scores depend on")
-    return Layout("scorers_signatures", "Signatures", headings).listing(
-        (
-            run.name, run.better or DASH, run.judged.signature,
-            "; ".join(f"{key}: {value}" for key, value in run.about.items() if key != "judge"),
-        )
-        for run in found.runs
-    )  # fmt: skip
-
-
-def redundancy_block(rows: Results) -> Block:
-    """Sentences, the matrix, and the families."""
-    names = rows.values("judge", "redundancy")
-    if len(names) < 2:
+def redundancy_block(rows: Results, *, on_screen: bool = False) -> Block:
+    """The matrix, of two scorers or more."""
+    if not (pairs := rows.select("redundancy")):
         return Block()
-    pairs = rows.select("redundancy")
     title = f"{TITLES[pairs[0].statistic]} of each two scorers"
     matrix = Layout("redundancy", title, ("Scorer",), absent=None).of(
-        pairs, lambda row: (row.judge,), lambda row: row["who"], names
+        pairs, lambda row: (row.judge,), lambda row: row["who"], rows.values("judge", "redundancy")
     )
-    return Block("Which scorers say the same?", tuple(_families_in_words(rows)), (matrix,))
-
-
-def _families_in_words(rows: Results) -> Iterator[str]:
-    for row in rows.select("function"):
-        yield (
-            f"{row.judge} is a function of {row['who']} ({row['formula']}, y being {row.judge}): "
-            "the two say the same, and that they agree counts for nothing."
-        )
-    families = [row for row in rows.select("family") if row.estimate.value is not None]
-    for row in families:
-        is_sure = (row.estimate.low or 0.0) >= FAMILY > (critical_r(row.estimate.n) or 1.0)
-        how = "say nearly the same" if is_sure else "look alike here, but not surely so"
-        yield f"{listed(row['members'].split(BETWEEN))} {how} (mean |r| {row.estimate:.2f})."
-    if not families:
-        yield "Beside functions of one another, no two scorers say the same."
+    return Block("Which scorers say the same?", tables=(matrix,), on_screen=on_screen)
 
 
 _STEADY_HEADINGS = {
@@ -267,12 +220,6 @@ _STEADY_NOTES = (
     "and a few high scores make a metric near zero look steady. CV: mean of SD / mean, for scales "
     "with a true zero alone.",
 )
-# As far as the intervals bear it out.
-_CONCLUSIONS: Sequence[tuple[str, Callable[[Estimate], bool], str]] = (
-    ("within_sd", lambda e: e.value == 0, "{}: every run of an answer has the same score."),
-    ("icc", lambda e: e.high is not None and e.high < 0.5,
-     "{}: more than half of the variance of scores is noise (ICC < 0.5)."),
-)  # fmt: skip
 
 
 def consistency_part(found: Consistency) -> ReportSection:
@@ -289,8 +236,8 @@ def steady_blocks(rows: Results, titles: Mapping[str, str]) -> tuple[Block, ...]
 def _steady_block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
     of_scores = [row for row in rows.select(ANALYSIS, runs=runs) if row.judge]
 
-    def name(row: Row) -> str:
-        return f"{row.judge}: {titles.get(row.metric, row.metric)}" if row.metric else row.judge
+    def line(row: Row) -> tuple[str]:
+        return (f"{row.judge}: {titles[row.metric]}" if row.metric in titles else row.judge,)
 
     units, most = (int(rows.find(k, ANALYSIS, runs=runs).value or 0) for k in ("units", "most"))
     heading, title = f"Robust to {runs}?", f"Answers beside versions of them: {runs}"
@@ -300,13 +247,8 @@ def _steady_block(rows: Results, runs: str, titles: Mapping[str, str]) -> Block:
         pairs = counted(units, "pair of system and question", "pairs of system and question")
         sentence = f"{pairs} with up to {most} answers each."
     layout = Layout(f"steady_{runs}", title, ("Score",), _STEADY_NOTES, headings=_STEADY_HEADINGS)
-    table = layout.of(of_scores, lambda row: (name(row),), cell=_runs_cell)
-    conclusions = [
-        conclusion.format(listed(names))
-        for statistic, holds, conclusion in _CONCLUSIONS
-        if (names := [name(r) for r in of_scores if r.statistic == statistic and holds(r.estimate)])
-    ]
-    return Block(heading, (sentence, *conclusions), (table,), on_screen=True)
+    table = layout.of(of_scores, line, cell=_runs_cell)
+    return Block(heading, (sentence,), (table,), on_screen=True)
 
 
 def _runs_cell(row: Row) -> Cell:
@@ -324,7 +266,6 @@ _ONLY_THESE = (
     "Intervals are about these systems. What would hold for systems like these depends on how many "
     "they are."
 )
-_MANY = 50  # systems show also what is weak
 
 
 def correlations_part(found: Correlations) -> ReportSection:
@@ -336,10 +277,9 @@ def correlations_part(found: Correlations) -> ReportSection:
         layout = Layout(f"correlations_{level}", title, ("Beside", "Column"), notes, absent=None)
         rows = [row for row in found.rows if row["scope"] in (level, "")]
         tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge)))
-    same = redundancy_block(found.rows)
-    sentences = (*_columns_in_words(found), *same.text)
+    sentences = tuple(_columns_in_words(found))
     together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
-    same = replace(same, text=(), on_screen=not targets)
+    same = redundancy_block(found.rows, on_screen=not targets)
     title = "how scores go together"
     return ReportSection("correlations", title, found.rows, (together, same))
 
@@ -352,16 +292,11 @@ def _columns_in_words(found: Correlations) -> Iterator[str]:
     systems = {
         row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
     }
-    yield from map(shows_nothing, sorted(n for n in systems if n < _MANY))
+    yield from map(shows_nothing, sorted(systems))
     for target in found.rows.values("metric", "test"):
-        keys = {"metric": target, "of": "pearson"}
-        raw, holm = (
-            [row.estimate.value for row in found.rows.select("test", key, **keys)]
-            for key in ("p", "p_holm")
-        )
-        tested = [p for p in raw if p is not None]
-        passed, left = (sum(p is not None and p < 0.05 for p in ps) for ps in (raw, holm))
+        tests = found.rows.select("test", "p_holm", metric=target, of="pearson")
+        passed = sum(row.estimate.value is not None and row.estimate.value < 0.05 for row in tests)
         yield (
-            f"{target}: {passed} of {counted(len(tested), 'column')} with p < .05, where chance "
-            f"alone gives {0.05 * len(tested):.2g}; after Holm's correction {left or 'none'}."
+            f"{target}: {passed or 'none'} of {counted(len(tests), 'column')} with p < .05 after "
+            "Holm's correction."
         )

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from judgebench.data.formats import number_in, split_list
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
@@ -139,6 +139,12 @@ def reference_systems(texts: Iterable[tuple[str, str, Sequence[str]]]) -> Mappin
     }
 
 
+def copied_references(answers: Iterable[Answer]) -> Sequence[str]:
+    """The sentences of `reference_systems` on these answers."""
+    texts = ((answer.system, answer.text, references_of(answer)) for answer in answers)
+    return [*reference_systems(texts).values()]
+
+
 def require_column(answers: Sequence[Answer], column: str, field: str) -> None:
     """Raises SetupError where no answer has the column."""
     known = sorted({name for answer in answers for name in answer.metadata})
@@ -171,25 +177,21 @@ class PairScorer:
 
     def score(self, answers: Sequence[Answer]) -> Sequence[Scored]:
         """One for each answer."""
-        pairs = [
-            (row, (answer, references))
-            for row, answer in enumerate(answers)
-            if not self._lacking(answer)
-            for references in self._sets(self._references(answer))
-        ]
-        scored: dict[int, list[Scored]] = defaultdict(list)
-        scores = self.compare([pair for _, pair in pairs])
-        for (row, _), score in zip(pairs, scores, strict=True):
-            scored[row].append(score)
-        return [self._best(answer, scored[row]) for row, answer in enumerate(answers)]
+        sets = [self._sets(answer) for answer in answers]
+        pairs = [(a, one) for a, several in zip(answers, sets, strict=True) for one in several]
+        scores = iter(self.compare(pairs))
+        scored = [[*islice(scores, len(several))] for several in sets]
+        return [*map(self._best, answers, scored)]
 
     def _references(self, answer: Answer) -> Sequence[str]:
         return references_of(answer) if "reference" in self.reads else ("",)
 
-    def _sets(self, references: Sequence[str]) -> Iterable[Sequence[str]]:
-        if self.joint:
-            return [references] if references else []
-        return [(reference,) for reference in references]
+    def _sets(self, answer: Answer) -> Sequence[Sequence[str]]:
+        """The references that are compared at once; none of an answer that has no score."""
+        references = self._references(answer)
+        if self._lacking(answer) or not references:
+            return ()
+        return [references] if self.joint else [(reference,) for reference in references]
 
     def _lacking(self, answer: Answer) -> str:
         if not answer.text.strip():
@@ -199,12 +201,11 @@ class PairScorer:
     def _best(self, answer: Answer, scored: Sequence[Scored]) -> Scored:
         if lacking := self._lacking(answer):
             return Scored.none(lacking)
-        values = [one.value for one in scored if one.value is not None]
-        if not values:
+        known = [one for one in scored if one.value is not None]
+        if not known:
             return scored[0] if scored else Scored.none(NO_REFERENCE)
         best = min if self.better == "lower" else max
-        reasons = (one.reason for one in scored if one.value is not None)
-        return Scored(best(values), max(reasons, key=len))
+        return best(known, key=lambda one: one.value or 0.0)
 
 
 class KeptScores:
@@ -214,14 +215,13 @@ class KeptScores:
     def __init__(self, scorer: Scorer, folder: Path | None) -> None:
         self.scorer, self.signature = scorer, signature_of(scorer.about)
         self._path = folder and folder / f"{self.signature}.jsonl"
-        self._cache: dict[str, Scored] | None = None
 
     def of(
         self, answers: Sequence[Answer], advance: Callable[[int], None] = lambda n: None
     ) -> Sequence[Scored]:
         """One score for each answer; `advance` hears how many more are done. Raises DiskFailed and
         what the scorer raises."""
-        cache = self._read()
+        cache = self._cache
         keys = [content_hash(self.scorer.key(answer)) for answer in answers]
         new = {k: a for k, a in zip(keys, answers, strict=True) if k not in cache}
         advance(len(keys) - len(new))
@@ -239,30 +239,28 @@ class KeptScores:
         while block := list(islice(coming, self.scorer.at_once)):
             yield from zip(block, self.of([task.answer for task in block]), strict=True)
 
-    def _read(self) -> dict[str, Scored]:
-        if self._cache is None:
-            self._cache = {}
-            if self._path and self._path.is_file():
-                drop_torn_line(self._path)
-                for _, line in read_lines(self._path):
-                    self._cache[line["key"]] = Scored(line["value"], line.get("reason", ""))
-        return self._cache
+    @cached_property
+    def _cache(self) -> dict[str, Scored]:
+        if not self._path or not self._path.is_file():
+            return {}
+        drop_torn_line(self._path)
+        lines = (line for _, line in read_lines(self._path))
+        return {line["key"]: Scored(line["value"], line["reason"]) for line in lines}
 
     def _keep(self, scores: Mapping[str, Scored]) -> None:
-        self._read().update(scores)
+        self._cache.update(scores)
         if self._path is None:
             return
         with disk_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
                 for key, one in scores.items():
-                    reason = {"reason": one.reason} if one.reason else {}
-                    file.write(to_line({"key": key, "value": one.value, **reason}))
+                    file.write(to_line({"key": key, "value": one.value, "reason": one.reason}))
 
     def close(self) -> None:
         """Give back the scorer's engine and what was read; may be used again."""
         self.scorer.close()
-        self._cache = None
+        self.__dict__.pop("_cache", None)
 
 
 def _finite(score: Scored) -> Scored:
@@ -280,23 +278,15 @@ def baseline(config: ScorerConfig) -> AnswerScorer:
     """Length in words, as white space parts them; chance; or the share of the question's different
     words that the answer holds."""
 
-    def random_number(answer: Answer) -> float:
-        return int(content_hash([_SEED, answer.question, answer.text]), 16) / 2**64
-
-    def question_overlap(answer: Answer) -> float:
-        asked, told = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
-        return len(asked & told) / len(asked) if asked else 0.0
-
-    measures: Mapping[str, Callable[[Answer], float]] = {
-        "length": lambda answer: float(len(answer.text.split())),
-        "random-number": random_number,
-        "question-overlap": question_overlap,
-    }
-
     def score_one(answer: Answer) -> Scored:
         if not answer.text.strip():
             return Scored.none(EMPTY_ANSWER)
-        return Scored(measures[config.scorer](answer))
+        if config.scorer == "length":
+            return Scored(float(len(answer.text.split())))
+        if config.scorer == "random-number":
+            return Scored(int(content_hash([_SEED, answer.question, answer.text]), 16) / 2**64)
+        asked, told = (set(_WORD.findall(t.lower())) for t in (answer.question, answer.text))
+        return Scored(len(asked & told) / len(asked) if asked else 0.0)
 
     seed = {"seed": _SEED} if config.scorer == "random-number" else {}
     about = {"scorer": config.scorer, **seed}
@@ -318,28 +308,16 @@ def column(config: ColumnConfig, answers: Sequence[Answer]) -> AnswerScorer:
     ])  # fmt: skip
 
     def score_one(answer: Answer) -> Scored:
-        if answer.item_id not in cells:
-            return Scored.none(f"the column {name} is not about this text")
-        if answer.item_id not in numbers:
-            return Scored.none(f"the column {name} is blank")
-        return Scored(numbers[answer.item_id])
+        reason = "is blank" if answer.item_id in cells else "is not about this text"
+        number = numbers.get(answer.item_id)
+        return Scored(number, f"the column {name} {reason}" if number is None else "")
 
-    values = content_hash([answer.metadata.get(name, "") for answer in answers])
-    about = {"scorer": "column", "from": name, "values": values}
+    about = {"scorer": "column", "from": name, "values": content_hash([*cells.values()])}
     return AnswerScorer(about, score_one, lambda a: [name, cells.get(a.item_id)], config.better)
 
 
-_UNREAD = "the {} has {} of a-z and 0-9, which alone ROUGE reads"
-
-
-class _Measure(NamedTuple):
-    """The score of a text against references. `n_words` counts what is read of a text; a reference
-    with fewer than `least` has nothing to share."""
-
-    score: Callable[[str, Sequence[str]], float]
-    signature: str
-    n_words: Callable[[str], int] = len
-    least: int = 1
+_UNREAD = "the {} has too few words of a-z and 0-9, which alone ROUGE reads"
+Compare = Callable[[Answer, Sequence[str]], Scored]
 
 
 def overlap(config: OverlapConfig) -> PairScorer:
@@ -348,26 +326,16 @@ def overlap(config: OverlapConfig) -> PairScorer:
     references ROUGE takes the best; sacrebleu has a rule for each metric, which reads all at once.
 
     Raises MissingExtra without the library."""
-    is_rouge = config.scorer.startswith("rouge")
+    is_rouge, is_ter = config.scorer.startswith("rouge"), config.scorer == "ter"
     try:
-        measure = _rouge(config) if is_rouge else _sacrebleu(config.scorer)
+        compare, signature = _rouge(config) if is_rouge else _sacrebleu(config.scorer)
     except ImportError as error:
         package = "rouge-score" if is_rouge else "sacrebleu"
         raise MissingExtra(f"the scorer {config.scorer}", "scorers", package) from error
-    few = "no word" if measure.least == 1 else f"fewer than {measure.least} words"
-
-    def compare(answer: Answer, references: Sequence[str]) -> Scored:
-        if not measure.n_words(answer.text):
-            return Scored.none(_UNREAD.format("answer", "no word"))
-        if measure.n_words(references[0]) < measure.least:
-            return Scored.none(_UNREAD.format("reference", few))
-        return Scored(measure.score(answer.text, references))
-
     about = {
-        "scorer": config.scorer, "signature": measure.signature,
+        "scorer": config.scorer, "signature": signature,
         "references": "max" if is_rouge else "joint",
     }  # fmt: skip
-    is_ter = config.scorer == "ter"
     return PairScorer(
         about, lambda pairs: [compare(*pair) for pair in pairs],
         better="lower" if is_ter else "higher",
@@ -376,25 +344,26 @@ def overlap(config: OverlapConfig) -> PairScorer:
     )  # fmt: skip
 
 
-def _rouge(config: OverlapConfig) -> _Measure:
+def _rouge(config: OverlapConfig) -> tuple[Compare, str]:
     from rouge_score import rouge_scorer, tokenizers
 
     kind = config.scorer.replace("-", "").replace("l", "L")
     tokenizer = tokenizers.DefaultTokenizer(config.stemmer)
     scorer = rouge_scorer.RougeScorer([kind], tokenizer=tokenizer)
+    least = 2 if kind == "rouge2" else 1  # words of a reference that has something to share
 
-    def rouge(text: str, references: Sequence[str]) -> float:
+    def compare(answer: Answer, references: Sequence[str]) -> Scored:
+        text, reference = (tokenizer.tokenize(t) for t in (answer.text, references[0]))
+        if not text:
+            return Scored.none(_UNREAD.format("answer"))
+        if len(reference) < least:
+            return Scored.none(_UNREAD.format("reference"))
         if kind == "rougeL":
-            return _rouge_l(tokenizer.tokenize(references[0]), tokenizer.tokenize(text))
-        return float(scorer.score(references[0], text)[kind].fmeasure)
+            return Scored(_rouge_l(reference, text))
+        return Scored(float(scorer.score(references[0], answer.text)[kind].fmeasure))
 
     stemmer = "porter" if config.stemmer else "no"
-    return _Measure(
-        rouge,
-        f"{kind}|measure:f1|stemmer:{stemmer}|rouge-score:{version('rouge-score')}",
-        lambda text: len(tokenizer.tokenize(text)),
-        2 if kind == "rouge2" else 1,
-    )
+    return compare, f"{kind}|measure:f1|stemmer:{stemmer}|rouge-score:{version('rouge-score')}"
 
 
 def _rouge_l(reference: Sequence[str], text: Sequence[str]) -> float:
@@ -415,7 +384,7 @@ def _rouge_l(reference: Sequence[str], text: Sequence[str]) -> float:
     return 2 * precision * recall / (precision + recall) if common else 0.0
 
 
-def _sacrebleu(scorer: str) -> _Measure:
+def _sacrebleu(scorer: str) -> tuple[Compare, str]:
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     kinds = {
@@ -424,7 +393,8 @@ def _sacrebleu(scorer: str) -> _Measure:
     }  # fmt: skip
     metric: Any = kinds[scorer]()
     metric.num_refs = -1  # as after scoring texts with different numbers of references
-    return _Measure(
-        lambda text, references: float(metric.sentence_score(text, references).score),
-        str(metric.get_signature()),
-    )
+
+    def compare(answer: Answer, references: Sequence[str]) -> Scored:
+        return Scored(float(metric.sentence_score(answer.text, references).score))
+
+    return compare, str(metric.get_signature())

@@ -4,10 +4,10 @@ that can be judged and scored."""
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,8 @@ from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.files import disk_errors, write_atomically
-from judgebench.judges.config import Decoding
 from judgebench.judges.replies import without_reasoning
-from judgebench.models.contract import Backend, Message, Reply, Request
+from judgebench.models.contract import Message, Reply, Request
 from judgebench.progress import SILENT, Progress
 from judgebench.records import Answer, Estimate, Results, Row, content_hash, without_runtime
 from judgebench.results.blocks import Block, ReportSection
@@ -36,13 +35,13 @@ from judgebench.scorers.scorer import (
     IS_REFERENCE,
     KeptScores,
     Scored,
+    copied_references,
     is_reference,
-    reference_systems,
     references_of,
 )
 from judgebench.stats.intervals import clustered_mean
 from judgebench.text import counted
-from judgebench.writer import WritingTerms, which_model, write_kept
+from judgebench.writer import TextWriter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,15 +49,6 @@ if TYPE_CHECKING:
 
 _OWN = ("item_id", "group", "question", "system", "repeat", "text", "finish")
 _MAX_TOKENS = 512  # of an answer
-
-
-@dataclass(frozen=True)
-class AnswerOrder:
-    """The number of answers to every question, the name they get, and the decoding."""
-
-    repeats: int
-    system: str
-    decoding: Decoding
 
 
 def questions_of(table: AnswerTable) -> list[dict[str, str]]:
@@ -74,40 +64,31 @@ def questions_of(table: AnswerTable) -> list[dict[str, str]]:
     questions: dict[str, dict[str, str]] = {}
     for line, row in table.records():
         item = row.get(roles.get("item", "")) or f"q{line}"
-        own = {"item_id": item, "group": row.get(roles.get("group", "")) or item}
-        question = row[roles["question"]]
-        kept = {name: row[name] for name in others}
-        questions.setdefault(question, {**own, "question": question, **kept})
+        group, question = row.get(roles.get("group", "")) or item, row[roles["question"]]
+        own = {"item_id": item, "group": group, "question": question}
+        questions.setdefault(question, {**own, **{name: row[name] for name in others}})
     return list(questions.values())
 
 
 def write_answers(
-    questions: Sequence[Mapping[str, str]], order: AnswerOrder, to: Path, backend: Backend,
-    terms: WritingTerms,
-) -> list[str]:  # fmt: skip
+    questions: Sequence[Mapping[str, str]], repeats: int, system: str, to: Path, writer: TextWriter
+) -> list[str]:
     """Ask for what is missing and write the table, a row for each answer that came. Returns
-    sentences on what is in it. Raises what `write_kept` raises; what came is kept beside."""
-    drawn = order.decoding
-    about = [which_model(backend), drawn.model_dump()]
-    drafts = {
-        content_hash([*about, row["question"], n]): (row, n)
-        for row in questions
-        for n in range(1, order.repeats + 1)
-    }
-
-    def ask(key: str, draft: tuple[Mapping[str, str], int]) -> Request:
-        messages = (Message("user", draft[0]["question"]),)
-        seed = None if drawn.seed is None else drawn.seed + draft[1]
-        how = (drawn.max_tokens or _MAX_TOKENS, drawn.temperature, drawn.top_p, seed)
-        return Request(key, messages, None, *how)
-
-    named = replace(terms, name=order.system, left_out=drawn.left_out)
-    replies = write_kept(replies_path(to), drafts, backend, ask, named)
-    rows = [_row(*drafts[key], order.system, reply) for key, reply in replies.items()]
+    sentences on what is in it. Raises what the writer raises; what came is kept beside."""
+    requests = {
+        (i, n): Request(
+            content_hash([row["question"], n]), (Message("user", row["question"]),), None,
+            _MAX_TOKENS, seed=n,
+        )
+        for i, row in enumerate(questions)
+        for n in range(1, repeats + 1)
+    }  # fmt: skip
+    replies = writer.replies(system, requests)
+    rows = [_row(questions[i], n, system, reply) for (i, n), reply in replies.items()]
     columns = list(dict.fromkeys((*_OWN, *(name for row in rows for name in row))))
     with disk_errors(to):
         write_atomically(to, to_csv(columns, [[row.get(c, "") for c in columns] for row in rows]))
-    return list(_sentences(rows, len(drafts)))
+    return list(_sentences(rows, len(requests)))
 
 
 def replies_path(to: Path) -> Path:
@@ -132,18 +113,9 @@ def _sentences(rows: Sequence[Mapping[str, str]], asked: int) -> Iterator[str]:
     for finish, n in Counter(row["finish"] for row in rows).items():
         if finish != "stop":
             yield f"{n:,} ended as {finish!r}"
-    texts: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        texts[row["question"]].append(row["text"])
-    if same := sum(len(of) > 1 and len(set(of)) == 1 for of in texts.values()):
-        yield (
-            f"{same:,} of {counted(len(texts), 'question')} with the same answer each time: the "
-            "engine may ignore temperature or seed"
-        )
 
 
 ROLES = ("text", "question", "reference", "system", "group")
-_LONGEST = 80  # characters of a column that stands beside the scores: texts do not
 _CODE = re.compile(r"0\d")  # no number but a name, such as 007
 
 
@@ -159,21 +131,20 @@ class Scores(Shown):
     about: Mapping[str, Mapping[str, Any]]
 
     def to_frame(self) -> pd.DataFrame:  # type: ignore[override]  # no row is a judge's
-        """A row for each answer: its row in the table, the table's columns but for texts, where
-        answers are their own reference `is_reference`, a column for each scorer and, where an
-        answer has no score or a remark, `NAME_reason`."""
+        """A row for each answer: its row in the table, the table's columns but for text and
+        reference, where answers are their own reference `is_reference`, a column for each scorer
+        and, where an answer has no score or a remark, `NAME_reason`."""
         import pandas as pd
 
         texts = {self.roles["text"], self.roles.get("reference")}
         columns = {c: self.table.contents(c) for c in self.table.columns if c not in texts}
-        short = {c: cells for c, cells in columns.items() if max(map(len, cells)) <= _LONGEST}
-        frame = pd.DataFrame({"row": self.table.lines, **short})
-        for name in set(self.table.numeric()).intersection(short):
-            if not any(map(_CODE.match, short[name])):
+        frame = pd.DataFrame({"row": self.table.lines, **columns})
+        for name in set(self.table.numeric()) - texts:
+            if not any(map(_CODE.match, columns[name])):
                 frame[name] = pd.to_numeric(frame[name])
-        same = [is_reference(one.text, references_of(one)) for one in self.answers]
-        if any(same):
-            frame[IS_REFERENCE] = ["yes" if one else "no" for one in same]
+        same = pd.Series([is_reference(one.text, references_of(one)) for one in self.answers])
+        if same.any():
+            frame[IS_REFERENCE] = same.map({True: "yes", False: "no"})
         for name, scored in self.scored.items():
             frame[name] = pd.Series([one.value for one in scored], dtype="float64")
             if any(one.reason for one in scored):
@@ -186,8 +157,7 @@ class Scores(Shown):
         results = Results(tuple(row for name in self.scored for row in self._rows(name)))
         roles = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
         sentences = [f"{counted(len(self.answers), 'answer')} of {self.table.file}: {roles}."]
-        copies = reference_systems((a.system, a.text, references_of(a)) for a in self.answers)
-        sentences += copies.values()
+        sentences += copied_references(self.answers)
         for name, about in self.about.items():
             keys = "|".join(f"{k}:{v}" for k, v in without_runtime(about).items())
             sentences.append(f"{name} is {keys}.")
@@ -202,7 +172,7 @@ class Scores(Shown):
         return ReportSection("scores", "scores of answers", results, (block,))
 
     def _rows(self, name: str) -> Iterator[Row]:
-        x = np.array([np.nan if s.value is None else s.value for s in self.scored[name]])
+        x = np.array([scored.value for scored in self.scored[name]], dtype=np.float64)
         groups = np.unique([answer.group for answer in self.answers], return_inverse=True)[1]
         yield Row("scores", "mean", clustered_mean(x, groups, "no answer has a score"), name)
         for reason, n in Counter(s.reason for s in self.scored[name] if s.reason).items():

@@ -12,7 +12,6 @@ import judgebench as jb
 from judgebench.results.shown import Shown
 from judgebench.stats.paired_tests import holm
 from judgebench.stats.ranks import JUMPS
-from judgebench.stats.repeated_measures import twins
 
 SYSTEMS = list("abcdefghi")
 RNG = np.random.default_rng(7)
@@ -56,8 +55,7 @@ def test_the_command_says_what_so_few_systems_cannot_show(call, tmp_path: Path) 
     assert (code, err) == (0, "")
     said = joined(out)
     assert "With 9 systems, |r| below .67 shows nothing." in said
-    assert "of 3 columns with p < .05, where chance alone gives 0.15" in said
-    assert "perplexity is a function of bits (log y is linear in x, y being perplexity)" in said
+    assert "of 3 columns with p < .05 after Holm's correction." in said
     assert (tmp_path / "r" / "report.html").is_file()
 
 
@@ -288,11 +286,11 @@ def test_several_files_add_rows_or_columns(call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"against": ["close"]}, "close: the column is missing"),
+        ({"against": ["close"]}, "against: fits no column; found close"),
         ({"against": ["note"]}, "note: is no number"),
         ({"flip": ["x*"]}, "flip: fits no column; found x\\*; allowed: closed"),
         ({"scores": ["o*", "x*"]}, "column: fits no column; found x\\*; allowed: closed"),
-        ({"against": {"m": ["clozed", "open"]}}, "clozed: the column is missing"),
+        ({"against": {"m": ["clozed", "open"]}}, "against: fits no column; found clozed"),
         ({"group": "question"}, "question: the column is missing"),
     ],
 )
@@ -307,12 +305,7 @@ def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
         jb.correlate(path)
 
 
-def test_few_systems_make_no_family() -> None:
-    for k, seen in ((2, "no two scorers say the same."), (5, "open look alike here, but not sure")):
-        few = TABLE.head(k).assign(open=TABLE["closed"] ** 3 + RNG.normal(0, 1e-4, 9))
-        said = joined(str(jb.correlate(few[["model", "closed", "open"]])))
-        assert seen in said
-        assert "nearly the same" not in said
+def test_two_systems_have_no_correlation() -> None:
     rows = jb.correlate(TABLE.head(2)).results.select("redundancy")
     assert {row.estimate.reason for row in rows} == {"fewer than 3 items have both"}
 
@@ -428,21 +421,4 @@ def test_nine_systems_show_one_cell_and_none_after_correction(figure: Shown) -> 
     assert (
         min(p.estimate.value for p in figure.results.select("test", "p_holm", of="pearson")) > 0.05
     )
-    assert (
-        "mcqa: 1 of 39 columns with p < .05, where chance alone gives 2; after Holm's correction "
-        "none." in joined(str(figure))
-    )
-
-
-def test_perplexities_of_a_benchmark_are_one_number_in_three_units(tables: pd.DataFrame) -> None:
-    """Nine benchmarks have them; nothing else in 14 tables is a function of anything."""
-    names = list(tables.columns[1:])
-    found = twins(tables[names].to_numpy())
-    assert len(found) == 18
-    for one in found:
-        benchmark = names[one.first].partition(": ")[0]
-        assert names[one.first] == f"{benchmark}: bits per byte"
-        if names[one.second] == f"{benchmark}: byte perplexity":
-            assert one.formula == "log y is linear in x"
-        else:
-            assert names[one.second] == f"{benchmark}: word perplexity"
+    assert "mcqa: none of 39 columns with p < .05 after Holm's" in joined(str(figure))

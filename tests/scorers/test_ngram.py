@@ -62,7 +62,7 @@ def of(how: object, text: str, reference: str | None, **metadata: str) -> Scored
 def test_the_score_is_that_of_the_library(name: str, text: str, reference: str) -> None:
     found = of(name, text, reference)
     if (text, name) == ("Yes", "rouge-2"):
-        reason = "the reference has fewer than 2 words of a-z and 0-9, which alone ROUGE reads"
+        reason = "the reference has too few words of a-z and 0-9, which alone ROUGE reads"
         assert found == Scored.none(reason)
     else:
         assert found == Scored(LIBRARY[name](text, [reference]))
@@ -103,9 +103,9 @@ def test_rouge_l_of_30_000_words_takes_no_table_of_words() -> None:
 
 
 def test_rouge_has_no_score_for_what_it_cannot_read() -> None:
-    reason = "the answer has no word of a-z and 0-9, which alone ROUGE reads"
+    reason = "the answer has too few words of a-z and 0-9, which alone ROUGE reads"
     assert of("rouge-l", "Пациент здоров.", "The patient is well.") == Scored.none(reason)
-    reason = "the reference has no word of a-z and 0-9, which alone ROUGE reads"
+    reason = "the reference has too few words of a-z and 0-9, which alone ROUGE reads"
     assert of("rouge-l", "The patient is well.", "Пациент здоров.") == Scored.none(reason)
     assert of("rouge-2", "Well.", "The patient is well.") == Scored(0.0)
     assert of("chrf", "Пациент здоров.", "Пациент болен.").value > 20

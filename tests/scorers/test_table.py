@@ -40,8 +40,9 @@ def frame() -> pd.DataFrame:
 def test_a_data_frame_gets_a_column_for_each_scorer() -> None:
     found = jb.score(frame(), ["chrf", {"scorer": "length", "name": "words"}])
     scored = found.to_frame()
-    columns = ["row", "id", "question", "points", "chrf", "chrf_reason", "words", "words_reason"]
-    assert scored.columns.to_list() == columns  # no texts
+    columns = ["row", "id", "question", "points", "remark"]
+    scores = ["chrf", "chrf_reason", "words", "words_reason"]
+    assert scored.columns.to_list() == [*columns, *scores]  # neither text nor reference
     assert scored.row.to_list() == [2, 3, 4]
     assert scored.points.to_list()[:2] == [3, 4]
     value = CHRF().sentence_score("Yes, it is.", ["Yes, it is safe."]).score

@@ -14,12 +14,11 @@ import judgebench as jb
 from judgebench.judges.config import Decoding
 from judgebench.records import Results
 from judgebench.scorers.open_questions import (
-    QuestionWriter,
     open_questions,
     read_questions,
     write_questions,
 )
-from judgebench.writer import WritingTerms
+from judgebench.writer import TextWriter, WritingTerms
 
 
 def tables(n: int = 15) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -86,7 +85,7 @@ def test_the_command_prints_and_writes_a_report(call: Any, tmp_path: Path) -> No
 def test_from_an_exam_to_the_comparison(call: Any, tmp_path: Path) -> None:
     """Open questions are answered and scored by the commands for any table; their ids lead back."""
     backend, replies = ScriptedBackend(model), tmp_path / "replies.jsonl"
-    writer = QuestionWriter(backend, Decoding(), replies, WritingTerms())
+    writer = TextWriter(backend, Decoding(), replies, WritingTerms())
     write_questions(open_questions(read_questions(exam(tmp_path)), writer), writer)
     tables = []
     for system in ("one", "two"):

@@ -17,13 +17,12 @@ from judgebench.prompt import QUESTIONS, load_prompt
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.scorers.open_questions import (
     ExamQuestion,
-    QuestionWriter,
     open_questions,
     read_questions,
     write_questions,
 )
 from judgebench.setup_files import check
-from judgebench.writer import WritingTerms
+from judgebench.writer import TextWriter, WritingTerms
 
 MAKE = ("score", "openqa")
 Script = Callable[[Request], str | Reply]
@@ -34,7 +33,7 @@ def opened(
 ) -> tuple[dict[str, ExamQuestion], list[Request]]:
     backend = ScriptedBackend(script)
     terms = WritingTerms(stop=stop or Stop())
-    writer = QuestionWriter(backend, Decoding(), folder / "replies.jsonl", terms)
+    writer = TextWriter(backend, Decoding(), folder / "replies.jsonl", terms)
     found = open_questions(read_questions(exam(folder)), writer)
     write_questions(found, writer)
     return {one.item_id: one for one in found}, backend.requests

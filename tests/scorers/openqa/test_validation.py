@@ -15,19 +15,18 @@ import judgebench as jb
 from judgebench.features import FEATURES
 from judgebench.judges.config import Decoding
 from judgebench.scorers.open_questions import (
-    QuestionWriter,
     checked,
     open_questions,
     read_questions,
     write_questions,
 )
-from judgebench.writer import WritingTerms
+from judgebench.writer import TextWriter, WritingTerms
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     backend, replies = ScriptedBackend(model), tmp_path / "replies.jsonl"
-    writer = QuestionWriter(backend, Decoding(), replies, WritingTerms())
+    writer = TextWriter(backend, Decoding(), replies, WritingTerms())
     write_questions(open_questions(read_questions(exam(tmp_path)), writer), writer)
     return tmp_path
 
