@@ -3,7 +3,6 @@
 proxy/ranking.json            tasks, ranked instances, evaluators, settings (rewritten whole)
 proxy/given.jsonl             arguments that this run did not make: the experts' (gold), and those
                               of the user's files
-proxy/split-TASK.json         which rows of the source are trained on, tuned on, tested on
 proxy/arguments-SYSTEM.jsonl  what each model wrote, and each control case
 proxy/evaluators/NAME/        a trained evaluator: weights, tokenizer, manifest
 proxy/passages/               embeddings of the corpus

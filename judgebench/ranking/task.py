@@ -52,7 +52,7 @@ class TaskInstance:
     expert wrote for it. `context` is the document that evidence is taken from: a baseline reads it
     where others read an argument. Instances of one `group` share a source: they are taken
     whole, and no argument of one is noise to another; `version` counts the orders in which the
-    options of one source are given, from 0. `row` is the place in the source file, from 0.
+    options of one source are given, from 0.
     """
 
     item_id: str
@@ -64,7 +64,6 @@ class TaskInstance:
     context: str = ""
     group: str = ""
     version: int = 0
-    row: int = 0
 
     def __post_init__(self) -> None:
         if not self.group:  # many questions with options begin alike: "Which of these is true?"
