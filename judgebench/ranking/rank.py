@@ -201,7 +201,6 @@ def read_ranked_run(run: RunFolder, study: Study) -> RankedRun:
 
 _TRAINING = (
     "train", "development", "epochs", "best_epoch", "development_score", "seconds", "cut",
-    "cut_arguments",
 )  # fmt: skip
 
 

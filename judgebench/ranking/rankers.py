@@ -139,7 +139,7 @@ class KeptRanking(_Kept):
 
 class Trained(_Kept):
     """A finished training, from the manifest of its evaluator. `cut` counts inputs of training that
-    were longer than the encoder takes, `cut_arguments` those that lost some of the argument."""
+    were longer than the encoder takes."""
 
     task: str
     evaluator: str
@@ -154,7 +154,6 @@ class Trained(_Kept):
     development_score: float
     seconds: float
     cut: int
-    cut_arguments: int
 
 
 def argument_answer(
