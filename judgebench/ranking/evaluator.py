@@ -119,10 +119,7 @@ class ProxyEvaluator:
         instances = [self.instances[a.metadata["instance"]] for a in answers]
         texts = zip(instances, answers, strict=True)
         inputs = maker.make(instances, [second_in_test(kind, i, a.text) for i, a in texts])
-        began = time.perf_counter()
-        probabilities = self._probabilities(inputs)
-        latency = (time.perf_counter() - began) / len(inputs)
-        for answer, one, row in zip(answers, inputs, probabilities, strict=True):
+        for answer, one, row in zip(answers, inputs, self._probabilities(inputs), strict=True):
             labels = list(map(str, range(1, len(row) + 1))) if one.options else classes
             by_label = dict(zip(labels, row, strict=True))
             yield Verdict(
@@ -134,7 +131,6 @@ class ProxyEvaluator:
                 labels={metric: max(labels, key=by_label.__getitem__)},
                 probabilities={metric: by_label},
                 reason="cut" if one.cut else "",
-                latency=latency,
             )
 
     def _probabilities(self, inputs: Sequence[Input]) -> list[list[float]]:

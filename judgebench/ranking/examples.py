@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +161,7 @@ class Examples:
     @property
     def content_hash(self) -> str:
         """Changes with anything that is read in training."""
-        train = [[_content(e) for e in versions] for versions in self.train]
-        return content_hash([train, [_content(e) for e in self.development]])
+        return content_hash(asdict(self))
 
     def of_epoch(self, epoch: int) -> list[int]:
         """The version of each source that is read, by its place."""
@@ -277,11 +276,6 @@ def _by_source(examples: Sequence[Example]) -> list[list[Example]]:
     for example in examples:
         found.setdefault(example.instance.source, []).append(example)
     return [sorted(versions, key=lambda e: e.instance.version) for versions in found.values()]
-
-
-def _content(example: Example) -> list[object]:
-    i = example.instance
-    return [i.item_id, i.text, i.label, list(i.options), i.context, i.version, example.argument]
 
 
 # --- as tokens ------------------------------------------------------------------------------------

@@ -561,7 +561,7 @@ def _keep(bench: RankBench, run: Path) -> None:
     """Write the arguments that this run did not make, and then ranking.json."""
     gold = [Argument(t.name, i.item_id, GOLD, i.argument) for t in bench.tasks for i in t.instances]
     write_arguments(run / GIVEN_ARGUMENTS, (*gold, *bench.given))
-    shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
+    shared = ("name", "title", "labels", "left_out", "notes", "files")
     tasks = []
     for task in bench.tasks:
         trained_on = {i.item_id for i in task.of("train")}

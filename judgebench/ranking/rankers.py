@@ -66,7 +66,6 @@ class KeptTask(_Kept):
 
     name: str
     title: str
-    metric: str
     labels: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -90,7 +89,7 @@ class KeptTask(_Kept):
     def shown(self) -> RankedTask:
         """The task as a report names it."""
         n = len(self.instances)
-        return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out, n)
+        return RankedTask(self.name, self.title, self.systems, self.left_out, n)
 
     @cached_property
     def systems(self) -> tuple[System, ...]:
@@ -291,20 +290,13 @@ class RankerScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedTask:
-    """One task of the ranking: how it is scored, which systems wrote, which labels are not
-    ranked."""
+    """One task of the ranking: which systems wrote, which labels are not ranked."""
 
     name: str
     title: str
-    metric: str
     systems: tuple[System, ...]
     left_out: tuple[str, ...] = ()
     n_instances: int = 0
-
-    @property
-    def metric_words(self) -> str:
-        """`micro-F1`; an unknown metric by its own name."""
-        return "micro-F1" if self.metric == "micro_f1" else self.metric
 
     @property
     def arguments(self) -> list[str]:

@@ -191,10 +191,10 @@ def rankings_part(rankings: Rankings) -> ReportSection:
 
 
 def _about(task: RankedTask) -> str:
-    """The number of instances, how they are scored, and which labels are not ranked."""
+    """The number of instances, and which labels are not ranked."""
     left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
     n = counted(task.n_instances, "instance")
-    return f"{n}, scored by {task.metric_words}{left_out}."
+    return f"{n}{left_out}."
 
 
 # --- medals --------------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ from judgebench.writer import WritingTerms, which_model, write_kept
 
 Split = Literal["train", "development", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-TaskMetric = Literal["accuracy", "micro_f1"]
 
 ControlCase = Literal["no-argument", "label-only", "noise", "passages"]
 CONTROL_CASES: tuple[ControlCase, ...] = get_args(ControlCase)
@@ -120,7 +119,6 @@ class ProxyTask:
     name: str
     title: str
     labels: tuple[str, ...]
-    metric: TaskMetric
     instances: Sequence[TaskInstance]
     prompt: Prompt
     left_out: tuple[str, ...] = ()

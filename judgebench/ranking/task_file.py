@@ -39,7 +39,6 @@ from judgebench.ranking.task import (
     Split,
     SplitSizes,
     TaskInstance,
-    TaskMetric,
     check_splits,
     draw,
     seeded_split,
@@ -212,7 +211,6 @@ class TaskFile(StrictModel):
     title: str = ""
     reader: str = _TABLE
     files: dict[str, str]
-    metric: TaskMetric = "accuracy"
     prompt: str
     split: SplitSizes | None = None
     labels: tuple[str, ...] = ()
@@ -282,7 +280,6 @@ def load_task(
         name=spec.name,
         title=spec.title or spec.name,
         labels=tuple(labels or map(str, range(1, max_options + 1))),
-        metric=spec.metric,
         instances=tuple(instances),
         prompt=prompt,
         left_out=spec.leave_out,

@@ -17,7 +17,7 @@ PROMPT = Prompt("p", "", "argument", "", Template(""))
 
 
 def task(instances: Sequence[TaskInstance]) -> ProxyTask:
-    return ProxyTask("t", "T", ("yes", "no"), "accuracy", instances, PROMPT)
+    return ProxyTask("t", "T", ("yes", "no"), instances, PROMPT)
 
 
 def choose(

@@ -122,7 +122,7 @@ def test_a_table_needs_no_arguments(tmp_path: Path) -> None:
     assert notes == ()
     ranked = [replace(i, split="test") for i in instances]
     prompt = load_prompt("misinformation", kind=ARGUMENTS)
-    task = ProxyTask("t", "T", LABELS, "accuracy", ranked, prompt)
+    task = ProxyTask("t", "T", LABELS, ranked, prompt)
     found = control_arguments(task, ("label-only", "noise"), 0, None)
     assert {a.system for a in found} == {"label-only"}
 

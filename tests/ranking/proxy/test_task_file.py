@@ -29,8 +29,8 @@ def task_file(folder: Path, **changes: Any) -> Path:
 def test_a_task_of_ones_own_is_one_yaml_file(tmp_path: Path) -> None:
     path = task_file(tmp_path, leave_out=["no"], notes=["Mine."])
     task = load_task("task.yaml", relative_to=tmp_path)
-    assert (task.name, task.title, task.metric, task.labels) == (
-        "mine", "mine", "accuracy", ("yes", "no"),
+    assert (task.name, task.title, task.labels) == (
+        "mine", "mine", ("yes", "no"),
     )  # fmt: skip
     assert [len(task.of(split)) for split in SPLITS] == [6, 2, 4]
     assert {i.label for i in task.ranked} == {"yes"}
@@ -70,7 +70,6 @@ def test_a_split_follows_from_the_seed(tmp_path: Path) -> None:
         ({"labels": None}, "labels: two different"),
         ({"labels": ["yes", "yes"]}, "two different ones"),
         ({"leave_out": ["maybe"]}, "leave_out: maybe is not a label"),
-        ({"metric": "f1"}, "metric"),
         ({"name": "my task"}, "name"),
         ({"prompt": "no-such"}, "nothing shipped has that name"),
         ({"labels": ["yes", "no", "open"]}, "the train split lacks the class 'open'"),
@@ -105,7 +104,7 @@ def test_the_shipped_tasks_have_their_files_and_prompts(shared_data: Path) -> No
     assert {i.label for i in claims.ranked} == {"Supported", "Refuted"}
     nli = load_task("nli", data_folder=shared_data)
     assert [len(nli.of(split)) for split in SPLITS] == [1035, 140, 229]
-    assert (nli.metric, nli.prompt.reply) == ("micro_f1", "evidence")
+    assert nli.prompt.reply == "evidence"
 
 
 def test_versions_of_a_question_are_sampled_together(shared_data: Path) -> None:

@@ -57,7 +57,7 @@ def planted(counts: tuple[int, int, int] = (N_TRAIN, N_DEVELOPMENT, N_TEST)) -> 
     chance = random.Random(0)
     splits = ["train"] * counts[0] + ["development"] * counts[1] + ["test"] * counts[2]
     instances = [_claim(n, LABELS[n % 3], split, chance) for n, split in enumerate(splits)]
-    return ProxyTask("world", "Planted", LABELS, "accuracy", instances, PROMPT)
+    return ProxyTask("world", "Planted", LABELS, instances, PROMPT)
 
 
 def _claim(n: int, label: str, split: Any, chance: random.Random) -> TaskInstance:
@@ -96,7 +96,7 @@ def quiz() -> ProxyTask:
                     version=version,
                 )
             )  # fmt: skip
-    return ProxyTask("quiz", "Quiz", ("1", "2", "3"), "accuracy", found, PROMPT)
+    return ProxyTask("quiz", "Quiz", ("1", "2", "3"), found, PROMPT)
 
 
 @pytest.fixture(scope="module")
