@@ -9,6 +9,7 @@ mean the columns are held against. `redundancy_rows` describes the others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 Targets = Mapping[str, Sequence[str]]  # by name the raters whose mean counts; none of a column
 Numbers = dict[str, FloatArray]  # (rows,) by column, NaN where a cell is blank
+_ODD_NUMBER = re.compile(r"[-+]?\d+,\d+|[-+]?[\d.,]+ *%")  # as people write them
 _WORDS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wrong": "0"}
 
 
@@ -49,7 +51,7 @@ class Correlations(Shown):
     name: str
     rows: Results
     n_answers: int
-    references: tuple[str, ...] = ()  # sentences on systems that are the reference text
+    notes: tuple[str, ...] = ()  # sentences on what is left out
 
 
 def correlate(
@@ -84,18 +86,23 @@ def correlate(
     """
     targets = against if isinstance(against, Mapping) else dict.fromkeys(against, ())
     sources = tables if isinstance(tables, list | tuple) else [tables]
+    if not sources:
+        raise SetupError("give at least one table")
     keys = {"group": group, "system": system}
     frames: list[pd.DataFrame] = []
     copies: dict[str, str] = {}
+    notes: list[str] = []
     reads = [_plain(read_table(source, filter(None, keys.values())), targets) for source in sources]
     for read in reads:
         systems = _systems(read, keys)
         copies |= reference_systems(_texts(read, systems))
         kept = [row for row, of_row in enumerate(systems) if of_row not in copies]
         frames.append(_frame(read.at(kept), keys, targets))
+        notes += [*_unread(read, keys), *_unmatched(frames[0], frames[-1], read.file)]
     first, frame = reads[0], reduce(_joined, frames)
     numbers = {str(name): frame[name].to_numpy(float) for name in frame if name not in keys}
-    for name in _fitting(flip, numbers, "flip", first.file):
+    flips = [flip] if isinstance(flip, str) else flip
+    for name in _fitting(flips, numbers, "flip", first.file):
         numbers[name] = -numbers[name]
     shown = _fitting(scores, numbers, "column", first.file)
     raters = {name: _raters(name, names, numbers) for name, names in targets.items()}
@@ -103,9 +110,10 @@ def correlate(
     _fitting(wanted, numbers, "against", first.file)
     rows = tuple(_rows(frame, numbers, shown, raters))
     if not rows:
-        raise SetupError(Problem("needs two columns of numbers", first.file))
-    sentences = tuple(f"{sentence} It is left out." for sentence in copies.values())
-    return Correlations(first.stem, Results(rows), len(frame), sentences)
+        message = " ".join(["needs two columns of numbers.", *notes])
+        raise SetupError(Problem(message.removesuffix("."), first.file))
+    notes += [f"{sentence} It is left out." for sentence in copies.values()]
+    return Correlations(first.stem, Results(rows), len(frame), tuple(notes))
 
 
 def _rows(
@@ -169,6 +177,28 @@ def _frame(read: Table, keys: Mapping[str, str], targets: Targets) -> pd.DataFra
         read.filled(keys["group"])
     of_keys = {role: read.contents(column) for role, column in keys.items() if column}
     return pd.DataFrame({**of_keys, **dict(zip(names, read.numbers(*names).T, strict=True))})
+
+
+def _unread(read: Table, keys: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each column that may have been meant as numbers, and is not read as such."""
+    scores = read.scores(*keys.values())
+    for name in read.columns:
+        cells = [cell for cell in read.contents(name) if cell]
+        odd = [cell for cell in cells if _ODD_NUMBER.fullmatch(cell)]
+        if name not in (*scores, *keys.values()) and 2 * len(odd) > len(cells):
+            why = f"{odd[0]!r} is no number as programs write it"
+            yield f"{name} of {read.file} is not read: {why}."
+
+
+def _unmatched(first: pd.DataFrame, other: pd.DataFrame, file: str) -> Iterator[str]:
+    """A sentence where rows of another table match no row of the first."""
+    keys = [role for role in ("group", "system") if role in first and role in other]
+    if other is first or not keys or {*other} <= {*first}:
+        return
+    known = {*map(tuple, first[keys].to_numpy())}
+    n = sum(tuple(row) not in known for row in other[keys].to_numpy())
+    if n:
+        yield f"{n:,} of {len(other):,} rows of {file} match no row of the first table."
 
 
 def _joined(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

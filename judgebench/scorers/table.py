@@ -53,7 +53,7 @@ _MAX_TOKENS = 512  # of an answer
 
 def questions_of(table: AnswerTable) -> list[dict[str, str]]:
     """A row for each different question, its id and group first, then whatever else the table holds
-    of it but answers. Raises SetupError for a blank question."""
+    of it but answers. Raises SetupError for a blank question, and for one with two references."""
     roles = columns_by_role(table.columns, ("item", "group", "question", "text", "system"))
     if "question" not in roles:
         allowed = ", ".join(table.columns)
@@ -61,12 +61,16 @@ def questions_of(table: AnswerTable) -> list[dict[str, str]]:
         raise SetupError(Problem(message, table.file, 1, "question", allowed=allowed))
     table.filled(roles["question"])
     others = [c for c in table.columns if c not in (*roles.values(), *_OWN)]
+    reference = columns_by_role(table.columns, ["reference"]).get("reference", "")
     questions: dict[str, dict[str, str]] = {}
     for line, row in table.records():
         item = row.get(roles.get("item", "")) or f"q{line}"
         group, question = row.get(roles.get("group", "")) or item, row[roles["question"]]
         own = {"item_id": item, "group": group, "question": question}
-        questions.setdefault(question, {**own, **{name: row[name] for name in others}})
+        known = questions.setdefault(question, {**own, **{name: row[name] for name in others}})
+        if reference and known[reference] != row[reference]:
+            message = "the same question has another reference above: make the questions different"
+            raise SetupError(Problem(message, table.file, line, reference, row[reference]))
     return list(questions.values())
 
 

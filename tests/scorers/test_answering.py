@@ -124,6 +124,9 @@ def test_what_is_wrong_with_questions() -> None:
     blank = pd.DataFrame({"item_id": ["a", "b"], "question": ["One?", ""]})
     with pytest.raises(SetupError, match=r"q\.csv:3: question: is blank"):
         questions_of(read_table(blank, name="q.csv"))
+    twice = pd.DataFrame({"question": ["One?", "One?"], "reference": ["a", "b"]})
+    with pytest.raises(SetupError, match=r"q\.csv:3: reference: the same question has another"):
+        questions_of(read_table(twice, name="q.csv"))
 
 
 def test_from_questions_to_how_steady_scores_are(call, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

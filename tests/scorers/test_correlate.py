@@ -299,6 +299,24 @@ def test_what_is_wrong_is_said(given: dict[str, object], message: str) -> None:
         jb.correlate(TABLE, **given)
 
 
+def test_what_is_not_read_and_what_matches_nothing_is_said(call, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    comma = [f'q{i},{"st"[i % 2]},{i % 4},"{i},5"' for i in range(8)]
+    first.write_text("\n".join(["question,system,x,y", *comma]))
+    second.write_text("\n".join(["question,system,w", "Q0,s,1", "q1,t,2", "q2,s,1", "q3,t,4"]))
+    group = ("--group", "question", "--system", "system")
+    code, out, _ = call("score", "correlate", first, second, *group)
+    assert code == 0
+    said = " ".join(out.split())
+    assert f"y of {first} is not read: '0,5' is no number as programs write it." in said
+    assert f"1 of 4 rows of {second} match no row of the first table." in said
+    code, _, err = call("score", "correlate", first, *group)
+    assert code == 2
+    assert "needs two columns of numbers. y of" in err
+    with pytest.raises(jb.SetupError, match="give at least one table"):
+        jb.correlate([], ["x"])
+
+
 def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
     path = written(tmp_path, pd.concat([TABLE, TABLE.head(1)]))
     with pytest.raises(jb.SetupError, match="a system has two rows: --group names the column"):
