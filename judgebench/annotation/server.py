@@ -48,7 +48,6 @@ from judgebench.annotation.store import (
     Event,
     Reason,
     Role,
-    Saved,
     Store,
     link_of,
     served_file,
@@ -65,7 +64,6 @@ from judgebench.records import ADJUDICATED
 if TYPE_CHECKING:
     from judgebench.annotation.lead import Collected
 
-MOST_TOGETHER = 500  # requests whose events are kept in one transaction
 SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
 _LARGEST, _PATIENCE_S = 1 << 20, 30  # of a request
 _KEPT_S = 75  # a connection without a request is kept open so long for the next one
@@ -272,7 +270,6 @@ class Caller(NamedTuple):
 
 Sent = TypeVar("Sent", bound=StrictModel)
 Act = Callable[[Caller, Any], Any]  # what is answered to a caller and to what they sent, as JSON
-Waiting = tuple[str, str, Sequence[Event], "asyncio.Future[Saved | Exception]"]
 
 
 class Server:
@@ -283,8 +280,7 @@ class Server:
         """Raises SetupError where the file is no study."""
         self.site = site
         self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
-        self._waiting: list[Waiting] = []  # session, person, events, how it ended
-        self._turn, self._reading_turn = asyncio.Lock(), threading.Lock()
+        self._reading_turn = threading.Lock()
         self.connections = Connections()
         self._collected: Collected | None = None
         self._read_at, self._version = -math.inf, -1
@@ -302,6 +298,8 @@ class Server:
         posted: dict[str, tuple[Act, type[StrictModel] | None]] = {
             "/api/link": (self._link, None), "/api/lead/link": (self._link, None),
             "/api/leave": (self._leave, None), "/api/lead/leave": (self._leave, None),
+            "/api/events": (lambda who, sent: self._save(who, who.name, sent.events), Events),
+            "/api/lead/adjudicate": (self._adjudicate, Adjudication),
             "/api/lead/items": (lambda _, wanted: self._newest().items(wanted), Wanted),
             "/api/lead/note": (self._note, LeadNote),
             "/api/lead/person": (self._person, PersonAct),
@@ -320,8 +318,6 @@ class Server:
         app.add_routes([
             web.get("/", _page("annotate")), web.get("/lead", _page("lead")),
             web.post("/api/enter", self._enter),
-            web.post("/api/events", self._events),
-            web.post("/api/lead/adjudicate", self._adjudicate),
             *(web.post(path, self._answer(act, model)) for path, (act, model) in posted.items()),
             *(web.get(path, self._answer(act)) for path, act in read.items()),
         ])  # fmt: skip
@@ -457,43 +453,19 @@ class Server:
                 self._read_at, self._version = time.monotonic(), version
             return self._collected
 
-    async def _events(self, request: web.Request) -> web.Response:
-        caller = self._caller(request)
-        return await self._save(caller, caller.name, (await _sent(request, Events)).events)
-
-    async def _adjudicate(self, request: web.Request) -> web.Response:
-        caller = self._caller(request)
-        sent = await _sent(request, Adjudication)
+    def _adjudicate(self, caller: Caller, sent: Adjudication) -> Any:
         event = sent.model_copy(update={"at": _now("milliseconds")})
-        return await self._save(caller, ADJUDICATED, [event])
+        return self._save(caller, ADJUDICATED, [event])
 
-    async def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> web.Response:
-        """Whoever's turn it is keeps all that waits in one transaction, so that many requests share
-        one writing to the disk; by then a session may have ended."""
-        ended: asyncio.Future[Saved | Exception] = asyncio.get_running_loop().create_future()
-        self._waiting.append((caller.token, who, events, ended))
-        async with self._turn:
-            turn, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
-            for (*_, future), saved in zip(turn, await self._kept(turn), strict=True):
-                future.set_result(saved)
-        outcome = await ended
-        if isinstance(outcome, Exception):
-            raise outcome
-        refused = [{"client_id": key, "why": why} for key, why in outcome.refused.items()]
-        told = {"saved": outcome.saved, "refused": refused, "state": dict(outcome.states)}
-        return web.json_response({**told, "at": _now("milliseconds")})
-
-    async def _kept(self, turn: Sequence[Waiting]) -> Sequence[Saved | Exception]:
-        def keep() -> list[Saved | Exception]:
-            live = [self.writing.who(session) is not None for session, *_ in turn]
-            both = zip(turn, live, strict=True)
-            saved = iter(self.writing.save([(one[1], one[2]) for one, ok in both if ok]))
-            return [next(saved) if ok else Refused(401, _NO_SESSION) for ok in live]
-
-        try:
-            return await asyncio.to_thread(keep) if turn else []
-        except Exception as error:
-            return [error] * len(turn)
+    def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> Any:
+        """Keep events, unless the session has ended while they came in."""
+        with self.writing.writing():
+            if self.writing.who(caller.token) is None:
+                raise Refused(401, _NO_SESSION)
+            saved = self.writing.save(who, events)
+        refused = [{"client_id": key, "why": why} for key, why in saved.refused.items()]
+        told = {"saved": saved.saved, "refused": refused, "state": dict(saved.states)}
+        return {**told, "at": _now("milliseconds")}
 
 
 def _to_response(value: Any) -> web.Response:

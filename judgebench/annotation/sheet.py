@@ -55,7 +55,7 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
         known_person(store, name, also=())
         with store.writing():
             n_before = _n_events(store)
-            saved = store.save([(name, events)])[0]
+            saved = store.save(name, events)
             n_new = _n_events(store) - n_before
     refused = [
         f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"

@@ -338,31 +338,28 @@ class Store:
 
     # --- events -----------------------------------------------------------------------------------
 
-    def save(self, batches: Sequence[tuple[str, Sequence[Event]]]) -> list[Saved]:
-        """Keep the events of each person, all in one transaction; a second time changes nothing.
+    def save(self, annotator: str, events: Sequence[Event]) -> Saved:
+        """Keep the events of somebody, all in one transaction; a second time changes nothing.
 
         An event is refused, with the reason, where it is not for this person or does not fit the
         screen as it is now.
         """
         with self.writing():
-            return [self._save(annotator, events) for annotator, events in batches]
-
-    def _save(self, annotator: str, events: Sequence[Event]) -> Saved:
-        screens = self.screens
-        sql = "SELECT screen FROM assignments WHERE annotator = ?"
-        own = {row["screen"] for row in self.rows(sql, annotator)}
-        allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
-        refused = dict[str, str]()
-        for event in events:
-            screen = screens[event.screen].screen if event.screen in allowed else None
-            if reason := self._insert(annotator, event, screen):
-                refused[event.client_id] = reason
-        states = {
-            key: screens[key].screen.state(self.labels(annotator, key))
-            for key in {event.screen for event in events} & allowed
-        }
-        saved = tuple(e.client_id for e in events if e.client_id not in refused)
-        return Saved(saved, refused, states)
+            screens = self.screens
+            sql = "SELECT screen FROM assignments WHERE annotator = ?"
+            own = {row["screen"] for row in self.rows(sql, annotator)}
+            allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
+            refused = dict[str, str]()
+            for event in events:
+                screen = screens[event.screen].screen if event.screen in allowed else None
+                if reason := self._insert(annotator, event, screen):
+                    refused[event.client_id] = reason
+            states = {
+                key: screens[key].screen.state(self.labels(annotator, key))
+                for key in {event.screen for event in events} & allowed
+            }
+            saved = tuple(e.client_id for e in events if e.client_id not in refused)
+            return Saved(saved, refused, states)
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""

@@ -201,7 +201,7 @@ hash = store.screens["s1"].screen.hash
 for n, label in enumerate(("yes", "no")):
     event = Event(client_id=f"event-of-a-server-{n}", screen="s1", hash=hash, field="harm",
                   label=label, at="2026-01-01T00:00:00Z")
-    assert not store.save([("ann", [event])])[0].refused
+    assert not store.save("ann", [event]).refused
 os._exit(0)
 """
 

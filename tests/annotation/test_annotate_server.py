@@ -357,15 +357,15 @@ def test_an_unexpected_error_says_nothing_of_what_it_met(
     ann = site.enters("ann")
     event = ann.event("s1", "harm", "yes", remark="a private remark")
 
-    def fails(batches: object) -> None:
-        raise ValueError(f"cannot keep {batches}")
+    def fails(who: str, events: object) -> None:
+        raise ValueError(f"cannot keep {events}")
 
     monkeypatch.setattr(site.server.writing, "save", fails)
     reply = ann.asks("POST", "/api/events", {"events": [event]})
     assert (reply.status, set(reply.value)) == (500, {"error"})
     logged = capfd.readouterr().err
     assert " error: ValueError\n" in logged
-    assert "in _events" in logged
+    assert "in _save" in logged
     for secret in ("a private remark", event["client_id"], *ann.cookies.values()):
         assert secret not in logged + json.dumps(reply.value)
     monkeypatch.undo()

@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def save(store: Store, who: str, *events: Event) -> dict[str, str]:
-    return dict(store.save([(who, events)])[0].refused)
+    return dict(store.save(who, events).refused)
 
 
 def test_the_latest_label_counts_and_nothing_is_overwritten(store: Store) -> None:
@@ -55,7 +55,7 @@ def test_the_latest_label_counts_and_nothing_is_overwritten(store: Store) -> Non
 
 def test_an_event_sent_twice_is_kept_once(store: Store) -> None:
     same = event(screen("s1"), "harm", "yes")
-    first, second = store.save([("ann", [same]), ("ann", [same])])
+    first, second = store.save("ann", [same]), store.save("ann", [same])
     assert first.saved == second.saved == (same.client_id,)
     assert len(store.rows("SELECT * FROM events")) == 1
     other = same.model_copy(update={"screen": "s2", "hash": screen("s2").hash})
@@ -114,7 +114,7 @@ def test_states_of_a_screen(store: Store) -> None:
     one = screen("s1")
     states = []
     for field, label in [("", "skip"), ("harm", "yes"), ("", None), ("tone", ""), ("harm", None)]:
-        states.append(store.save([("ann", [event(one, field, label)])])[0].states["s1"])
+        states.append(store.save("ann", [event(one, field, label)]).states["s1"])
     assert states == ["skipped", "skipped", "begun", "done", "begun"]
 
 
