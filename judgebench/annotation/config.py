@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
@@ -35,8 +34,7 @@ class AnnotateConfig(StrictModel):
     """The key `annotate` of bench.yaml, whose data and rubric are then labelled.
 
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
-    `background`, after a round of `calibration` items for everybody. `looks` are the numbers of
-    complete items at which a judge's decision may be looked at. Where `auto_advance`, the last
+    `background`, after a round of `calibration` items for everybody. Where `auto_advance`, the last
     label of an item opens the next one. `gold` is a table of items whose labels are known, which
     stand among the others of everybody. The only annotator may be `adjudicated`, whose labels are
     gold.
@@ -49,7 +47,6 @@ class AnnotateConfig(StrictModel):
     guidelines: str = ""
     background: str = ""
     auto_advance: bool = False
-    looks: tuple[int, ...] = ()
     gold: str = ""
     seed: int = 0
 
@@ -57,13 +54,6 @@ class AnnotateConfig(StrictModel):
     def makes_gold(self) -> bool:
         """True where `adjudicated` alone labels, in sight of the labels in question."""
         return self.annotators == GOLD
-
-    @field_validator("looks")
-    @classmethod
-    def _rising(cls, looks: tuple[int, ...]) -> tuple[int, ...]:
-        if any(a >= b for a, b in pairwise((0, *looks))):
-            raise ValueError("numbers of items, each larger than the one before")
-        return looks
 
 
 class StudyConfig(AnnotateConfig):

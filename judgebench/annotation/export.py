@@ -67,11 +67,9 @@ def collected_as(path: Path) -> list[str]:
         meta, n_items, annotators = store.meta, len(_screens(store)), store.annotators
     if annotators == GOLD:
         return []
-    looks = ", ".join(map(str, meta["looks"])) or "none"
     sentences = {
         "plan": f"{counted(n_items, 'item')}, each for {meta['per_item']} of {len(annotators)} "
-        f"annotators; {meta['calibration']} more for all, as calibration; interim analyses at so "
-        f"many items: {looks}",
+        f"annotators; {meta['calibration']} more for all, as calibration",
         "rating_process": "judgebench annotate, with an order of each annotator's own, on pages "
         "that named no system and showed no verdict, and nobody else's label before theirs",
         "background": meta["background"].rstrip("."),

@@ -21,7 +21,7 @@ from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.records import content_hash
 from judgebench.text import counted
 
-_FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on these
+_FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
 _CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "gold")
 _ASK_BACKGROUND = (
     "Who are the annotators, with which training and experience? Reports ask for it: say it under "
@@ -134,17 +134,14 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
 def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
     """Raises SetupError with every setting that does not fit the items."""
     config, gold = setup.config, _gold(built)
-    n_others = len(built) - len(gold)
-    n_main = n_others + sum(known.own for known in gold.values()) - config.calibration
     limits = {
         "per_item": (config.per_item, len(config.annotators)),
-        "calibration": (config.calibration, n_others),
-        "looks": (max(config.looks, default=0), n_main),
+        "calibration": (config.calibration, len(built) - len(gold)),
     }
     raise_any([
         Problem("cannot be met", str(setup.file), None, key, str(n), f"at most {most:,}")
         for key, (n, most) in limits.items()
-        if n > most >= 0
+        if n > most
     ])  # fmt: skip
 
 

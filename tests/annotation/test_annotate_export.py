@@ -27,7 +27,7 @@ from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric
 
 HASH = "0123456789abcdef"
-META = {"study": HASH, "per_item": 2, "calibration": 0, "looks": [], "background": "",
+META = {"study": HASH, "per_item": 2, "calibration": 0, "background": "",
         "seed": 0}  # fmt: skip
 NOBODY = 65534  # a user who may write nothing, where the tests are run by root
 

@@ -41,7 +41,7 @@ def screen(place: int) -> Screen:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """Two screens of calibration for all three; six more for ann and ben, cem has two of them."""
-    meta = {"name": "t", "task": "labels", "seed": 0, "looks": [3],
+    meta = {"name": "t", "task": "labels", "seed": 0, 
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     made = Store.create(tmp_path / "study.sqlite", meta)
     every = [screen(i) for i in range(8)]
