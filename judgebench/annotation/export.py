@@ -33,7 +33,7 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
     "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
     no longer asked does not. The lead's are of `adjudicated`, also those on the calibration round.
-    Labels of gold items that are not among the items are left out. Raises SetupError where there is
+    Labels of gold items are left out. Raises SetupError where there is
     no study, or no key of it.
     """
     with snapshot(study) as store:
@@ -174,7 +174,7 @@ def export(
         labels = rows_of(store, key, _screens(store, calibration), adjudicated=True)
         rows = [*_events(store, key)] if events else labels
         left_out = [] if events else _left_out(store, key, calibration, len(labels))
-        is_gold, folder = store.annotators == GOLD, store.path.parents[1]
+        folder = store.path.parents[1]
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
@@ -189,7 +189,7 @@ def export(
         return [f"{file}: {counted(len(rows), 'event')}"]
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {'LABELS.csv ' * is_gold}{quote(str(study))} VERDICTS.csv; "
+        else f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; "
         "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
