@@ -80,7 +80,7 @@ class Collected(Shown):
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [*self._distribution()],
             "gold": [row.plain() for row in self.gold], "missed": [*self._missed()],
-            "words": [*self._remarks()][:MOST_LISTED], "reasons": [*self._reasons()],
+            "words": [*self._remarks()][:MOST_LISTED],
         }  # fmt: skip
 
     # --- how far everybody is ---------------------------------------------------------------------
@@ -352,14 +352,6 @@ class Collected(Shown):
             })  # fmt: skip
         return cases
 
-    def _reasons(self) -> Iterator[dict[str, Any]]:
-        """The number of disagreements on each metric, and the reasons of those that are
-        adjudicated."""
-        for name in self.titles:
-            if own := [split.adjudication for split in self._splits if split.metric.id == name]:
-                reasons = Counter(given.reason for given in own if given)
-                yield {"metric": name, "of": len(own), "reasons": reasons}
-
     # --- on a terminal ----------------------------------------------------------------------------
 
     @cached_property
@@ -411,9 +403,8 @@ class Collected(Shown):
             size = f["rounds"][name]
             yield f"{size['complete']:,} of {size['of']:,} items of the {name} round are complete."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
-        for one in f["reasons"]:
-            settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
-            yield f"{self.titles[one['metric']]}: {counted(one['of'], 'disagreement')}{settled}."
+        for title, n in Counter(split.metric.title for split in self._splits).items():
+            yield f"{title}: {counted(n, 'disagreement')}."
 
 
 def _item(screen: str, field: ScreenField) -> str:
