@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -71,8 +71,7 @@ class Setup:
     """A checked study, before anything is written.
 
     `rubric` holds the metrics that are asked; None of a ranking. `gold` are the known labels of
-    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
-    addresses of other files.
+    items, by id and metric; `pictures` are those that texts name, by address.
     """
 
     config: StudyConfig
@@ -81,8 +80,7 @@ class Setup:
     dataset: Dataset
     guidelines: str
     gold: Mapping[str, Mapping[str, str]]
-    pictures: Mapping[str, Picture] = field(default_factory=dict)
-    not_shown: Sequence[str] = ()
+    pictures: Mapping[str, Picture]
 
 
 def load_setup(path: Path) -> Setup:
@@ -114,8 +112,8 @@ def load_setup(path: Path) -> Setup:
     dataset, gold = known or (items, {})
     tables = filter(None, (*config.items, config.gold))
     folders = [(file.parent / name).parent for name in tables]
-    pictures, not_shown = read_pictures(dataset.answers, folders)
-    return Setup(config, file, rubric, dataset, guidelines or "", gold, pictures, not_shown)
+    pictures = read_pictures(dataset.answers, folders)
+    return Setup(config, file, rubric, dataset, guidelines or "", gold, pictures)
 
 
 def check_reserved(names: Sequence[str]) -> None:

@@ -18,6 +18,10 @@ from judgebench.rubric import BETWEEN, Rubric
 from judgebench.text import counted
 
 Row = dict[str, str]
+_ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
+_LEFT_OUT: Mapping[Round, str] = {
+    "calibration": "of the calibration round (--calibration)", "gold": "of gold items",
+}  # fmt: skip
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
@@ -36,7 +40,8 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     no study, or no key of it.
     """
     with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)
+        screens = _screens(store, _ROUNDS[calibration])
+        return rows_of(store, key_of(store), screens, adjudicated=True)
 
 
 def table_rows(path: Path) -> list[Row]:
@@ -63,7 +68,7 @@ def collected_as(path: Path) -> list[str]:
     """Say how the labels of a study were collected, given its folder or its file: sentences that
     begin as `records.COLLECTED` does; none of adjudicated labels. Raises SetupError."""
     with snapshot(path) as store:
-        meta, n_items, annotators = store.meta, len(_screens(store)), store.annotators
+        meta, n_items, annotators = store.meta, len(_screens(store, ["main"])), store.annotators
     if annotators == GOLD:
         return []
     sentences = {
@@ -86,9 +91,8 @@ def key_of(store: Store) -> Key:
     return key
 
 
-def _screens(store: Store, calibration: bool = False, *, gold: bool = False) -> set[str]:
-    rounds: dict[Round, bool] = {"main": True, "calibration": calibration, "gold": gold}
-    return {name for name, one in store.screens.items() if rounds[one.round]}
+def _screens(store: Store, rounds: Collection[Round]) -> set[str]:
+    return {name for name, one in store.screens.items() if one.round in rounds}
 
 
 def rows_of(
@@ -158,8 +162,9 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key, folder = key_of(store), store.path.parents[1]
-        rows = rows_of(store, key, _screens(store, calibration), adjudicated=True)
-        left_out = _left_out(store, key, calibration, len(rows))
+        rounds = _ROUNDS[calibration]
+        rows = rows_of(store, key, _screens(store, rounds), adjudicated=True)
+        left_out = _left_out(store, key, rounds, len(rows))
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
@@ -176,12 +181,11 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
 
 
-def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[str]:
+def _left_out(store: Store, key: Key, rounds: Collection[Round], n_rows: int) -> list[str]:
     """Sentences on the labels that are not in the table of so many rows."""
-    more = {"calibration": "of the calibration round (--calibration)", "gold": "of gold items"}
     sentences = []
-    for name, why in more.items():
-        screens = _screens(store, **{"calibration": calibration, name: True})
+    for name, why in _LEFT_OUT.items():
+        screens = _screens(store, {*rounds, name})
         n_left = len(rows_of(store, key, screens, adjudicated=True)) - n_rows
         if n_left:
             sentences.append(f"left out: {counted(n_left, 'label')} {why}")

@@ -16,7 +16,7 @@ from judgebench.annotation.export import key_of
 from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.records import content_hash
 from judgebench.text import counted
@@ -97,11 +97,6 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         facts.append("the page shows answers alone: no column holds questions")
     if n_pictures:
         facts.append(f"{counted(n_pictures, 'picture')} shown")
-    if setup.not_shown:
-        facts.append(
-            "not shown, since they are no PNG, JPEG, GIF or WebP of at most 5 MB: "
-            + some(setup.not_shown)
-        )
     own = {name: {*order} - store.for_everybody for name, order in orders.items()}
     return [
         *map(str, setup.dataset.warnings), *facts,
@@ -220,8 +215,8 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
         _check_fixed(setup, store)
         known = key_of(store)
         key, built = named_screens(setup, known)
-        n_before = _n_labels(store)
         added = [name for name in setup.config.annotators if name not in store.annotators]
+        n_before = _n_labels(store)
         put, gone = _put_version(setup, store, key, built)
         orders = store.orders
         fresh = sum(name not in known.screens for name in put)
