@@ -150,5 +150,5 @@ def overlap_lines(items: Mapping[str, Set[str]]) -> list[str]:
     the lines of a table."""
     import pandas as pd
 
-    rows = [[f"{len(own & others):,}" for others in items.values()] for own in items.values()]
+    rows = [[len(own & others) for others in items.values()] for own in items.values()]
     return pd.DataFrame(rows, index=[*items], columns=[*items]).to_string().splitlines()
