@@ -165,6 +165,7 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         rounds = _ROUNDS[calibration]
         rows = rows_of(store, key, _screens(store, rounds), adjudicated=True)
         left_out = _left_out(store, key, rounds, len(rows))
+        beside = "LABELS.csv " if store.annotators == GOLD else ""
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
@@ -175,8 +176,8 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         write_atomically(file, _table(rows, is_ranking))
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under "
-        "`data` of a bench.yaml, beside the answers"
+        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
+        "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
 

@@ -200,8 +200,8 @@ def _put_version(
     people = [name for name in config.annotators if name not in store.meta["left"]]
     orders = dict.fromkeys(people, calibration) | store.orders
     new = {name: at for name, at in strata.items() if name not in calibration}
-    sizes = (config.per_item, config.seed)
-    store.assign(assignment.extend(orders, new, store.for_everybody, people, *sizes))
+    common = store.for_everybody
+    store.assign(assignment.extend(orders, new, common, people, config.per_item, config.seed))
     _write_key(store.path.parents[1], key)
     return [screen.id for screen in put], len(gone)
 

@@ -60,7 +60,7 @@ class Collected(Shown):
             self.stored, self.given, self.notes = store.screens, store.given(), store.notes
             self.assigned = {name: store.assigned(name) for name in store.annotators}
             self.access = store.access
-        self.name = str(self.meta.get("name", ""))
+        self.name = str(self.meta["name"])
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
         # The remark on an item goes with every event on it: the last one's is what counts.
