@@ -6,7 +6,6 @@ all; and every annotator sends the next save when the last one is acknowledged. 
 same disk in the same run:
 
     bare SQLite    one connection that commits one event after the other: the disk's limit
-    one by one     the same server with one save in each transaction
 
 A save takes from its first byte to the end of its answer; `cpu` is the processor time of the server
 for one save. The repetitions alternate.
@@ -42,10 +41,9 @@ OPTIONS = tuple(Option(value=label, text=label) for label in ("none", "mild", "s
 NUMBERS = count(1)
 SERVE = (
     "import sys, time; from pathlib import Path; from judgebench.annotation import server;"
-    "server.MOST_TOGETHER = int(sys.argv[2]); begin = time.process_time();"
+    "begin = time.process_time();"
     "server.serve(Path(sys.argv[1]), port=0); print(time.process_time() - begin)"
 )
-TOGETHER = {"together": 500, "one by one": 1}  # saves in a transaction, at most
 # Saves in flight for each annotator.
 LOADS = {f"{PEOPLE * SAVES:,} at once": SAVES, f"{PEOPLE} in turn": 1}
 
@@ -75,9 +73,9 @@ def make_study(folder: Path) -> Path:
     return folder
 
 
-def measured(study: Path, together: int, in_flight: int) -> Round:
+def measured(study: Path, in_flight: int) -> Round:
     """One repetition with a server in a process of its own."""
-    arguments = [sys.executable, "-c", SERVE, str(study), str(together)]
+    arguments = [sys.executable, "-c", SERVE, str(study)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -142,12 +140,12 @@ def bare_commits(folder: Path, commits: int) -> float:
         return commits / (time.perf_counter() - begin)
 
 
-def show(name: str, rounds: list[Round], bare: float, one_by_one: float) -> None:
+def show(name: str, rounds: list[Round], bare: float) -> None:
     rates = sorted(one.a_second for one in rounds)
     times = [s for one in rounds for s in one.seconds]
     rate, p95 = median(rates), quantiles(times, n=20)[-1]
     noise = f"{rates[0]:.0f}-{rates[-1]:.0f}"
-    print(f"  {name:26}{rate:8.0f}{noise:>12}{rate / bare:8.2f}{rate / one_by_one:8.2f}", end="")
+    print(f"  {name:26}{rate:8.0f}{noise:>12}{rate / bare:8.2f}", end="")
     print("".join(f"{1000 * value:9.0f}" for value in (median(times), p95, max(times))), end="")
     print(f"{1000 * median(one.processor_s for one in rounds):10.2f}")
 
@@ -160,23 +158,22 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the files go: the disk to measure")
     asked = parser.parse_args()
     repetitions = 1 if asked.quick else 5
-    found: dict[tuple[str, str], list[Round]] = {(load, t): [] for load in LOADS for t in TOGETHER}
+    found: dict[str, list[Round]] = {load: [] for load in LOADS}
     bare = []
     with TemporaryDirectory(dir=asked.folder) as name:
         for repetition in range(repetitions + 1):
             bare.append(bare_commits(Path(name), 100 if asked.quick else 1000))
-            for n, (load, together) in enumerate(found):
+            for n, load in enumerate(found):
                 study = make_study(Path(name) / f"{repetition}-{n}")
-                one = measured(study, TOGETHER[together], LOADS[load])
+                one = measured(study, LOADS[load])
                 if repetition:  # the first is to warm up
-                    found[load, together].append(one)
+                    found[load].append(one)
     limit = median(bare)
     print(f"  bare SQLite: {limit:.0f} commits a second ({min(bare):.0f}-{max(bare):.0f})")
-    print(f"  {'':26}{'saves/s':>8}{'min-max':>12}{'/ bare':>8}{'/ 1by1':>8}", end="")
+    print(f"  {'':26}{'saves/s':>8}{'min-max':>12}{'/ bare':>8}", end="")
     print(f"{'median':>9}{'p95':>9}{'max ms':>9}{'cpu ms':>10}")
-    for load, together in found:
-        alone = median(one.a_second for one in found[load, "one by one"])
-        show(f"{load}, {together}", found[load, together], limit, alone)
+    for load, rounds in found.items():
+        show(load, rounds, limit)
 
 
 if __name__ == "__main__":

@@ -222,7 +222,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of annotation, whole, with verdicts.csv of a judge beside it."""
     folder = tmp_path_factory.mktemp("collected")
     background = "Two nurses and a physician, trained on ten answers."
-    file = study_file(folder / "in", calibration=2, looks=[5], background=background)
+    file = study_file(folder / "in", calibration=2, background=background)
     study = annotate(file, folder / "study").study
     with open_store(study) as store:
         for name in store.annotators:
@@ -235,10 +235,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-PLAN = (
-    "Plan of the labels: 10 items, each for 2 of 3 annotators; 2 more for all, as calibration; "
-    "interim analyses at so many items: 5."
-)
+PLAN = "Plan of the labels: 10 items, each for 2 of 3 annotators; 2 more for all, as calibration."
 
 
 def check_collected(rows: Mapping[str, str]) -> None:
@@ -282,7 +279,7 @@ def test_init_asks_who_the_annotators_are(tmp_path: Path) -> None:
 def test_a_new_version_takes_what_is_said_of_annotators(tmp_path: Path) -> None:
     study = annotate(study_file(tmp_path / "in"), tmp_path / "study").study
     plan, process = collected_as(study)
-    assert plan.endswith("0 more for all, as calibration; interim analyses at so many items: none.")
+    assert plan.endswith("0 more for all, as calibration.")
     assert process.startswith("How labels were collected: judgebench annotate")
     annotate(study_file(tmp_path / "in", background="Nurses."), study, new_version=True)
     assert collected_as(study)[-1] == "Who the annotators are: Nurses."

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
 
 from judgebench.annotation import assignment
 from judgebench.annotation.config import check_reserved
@@ -12,13 +10,6 @@ from judgebench.annotation.store import Store, known_person
 from judgebench.errors import Problem, SetupError
 from judgebench.people.page import check_people
 from judgebench.text import counted
-
-
-class Seat(NamedTuple):
-    """An item that an annotator has not begun, and that others could label."""
-
-    annotator: str
-    screen: str
 
 
 def add_annotator(store: Store, name: str) -> list[str]:
@@ -30,21 +21,15 @@ def add_annotator(store: Store, name: str) -> list[str]:
             raise SetupError(Problem("labels already", field="name", found=name))
         check_people([name], "name")
         check_reserved([name])
-        labelled, n_present = store.orders.get(name, []), len(store.present) + 1
-        common = [
-            key for key in store.screens if key in store.for_everybody and key not in labelled
-        ]
-        by_annotator = defaultdict[str, list[Seat]](list)
-        for seat in _unbegun(store, store.present):
-            by_annotator[seat.annotator].append(seat)
-        seats = [
-            seat
-            for own in by_annotator.values()
-            for seat in own[len(own) - round(len(own) / n_present) :]
-        ]
+        labelled, everybodys = store.orders.get(name, []), store.for_everybody
+        common = [key for key in store.screens if key in everybodys and key not in labelled]
+        freed, n_present = dict[str, list[str]](), len(store.present) + 1
+        for other in store.present:
+            own = [key for key in _unbegun(store, other) if key not in everybodys]
+            freed[other] = own[len(own) - round(len(own) / n_present) :]
         store.set(left=[other for other in store.meta.get("left", ()) if other != name])
         store.assign({name: [*labelled, *common]})
-        return _give_to_others(store, seats)
+        return _give_to_others(store, freed)
 
 
 def hand_over(store: Store, name: str) -> list[str]:
@@ -52,51 +37,36 @@ def hand_over(store: Store, name: str) -> list[str]:
     stay. Returns who has how many more items. Raises SetupError for a name that is no annotator's.
     """
     with store.writing():
-        known_person(store, name, also=())
+        known_person(store, name)
         store.set(left=sorted({*store.meta.get("left", ()), name}))
-        seats = [*_unbegun(store, [name])]
-        begun = {key for key in store.orders[name] if store.labels(name, key)}
-        common = store.for_everybody - begun
-        store.assign({name: [key for key in store.orders[name] if key not in common]})
-        return _give_to_others(store, seats)
+        return _give_to_others(store, {name: _unbegun(store, name)})
 
 
-def _unbegun(store: Store, names: Collection[str]) -> Iterator[Seat]:
-    common, screens = store.for_everybody, store.screens
-    for name in names:
-        for key in store.assigned(name):
-            state = screens[key].screen.state(store.labels(name, key))
-            if key not in common and state == "new":
-                yield Seat(name, key)
+def _unbegun(store: Store, name: str) -> list[str]:
+    screens = store.screens
+    return [
+        key
+        for key in store.assigned(name)
+        if screens[key].screen.state(store.labels(name, key)) == "new"
+    ]
 
 
-def _give_to_others(store: Store, seats: Collection[Seat]) -> list[str]:
+def _give_to_others(store: Store, freed: Mapping[str, Collection[str]]) -> list[str]:
     """Take these items from those who have them, and share them among all who are present."""
-    orders, people = store.orders, store.present
-    for seat in seats:
-        orders[seat.annotator].remove(seat.screen)
-    freed = {seat.screen for seat in seats}
+    common, people, meta = store.for_everybody, store.present, store.meta
+    orders = {
+        name: [key for key in own if key not in freed.get(name, ())]
+        for name, own in store.orders.items()
+    }
     # The server does not know systems: items of one question are all that it can keep apart.
-    strata = {key: ("", store.screens[key].screen.group) for key in freed}
-    given, seed = annotators_by_item(orders, store.for_everybody), store.meta["seed"]
-    filled = assignment.fill(strata, given, people, store.meta["per_item"], seed)
-    more = Counter[str]()
-    for name in people:
-        new = [key for key in freed if name in filled[key] and name not in given.get(key, ())]
-        orders[name] += assignment.order(new, strata, name, seed)
-        more[name] = len(new)
-    store.assign(orders)
-    facts = [f"{name}: {counted(n, 'more item', 'more items')}" for name, n in more.items() if n]
+    strata = {
+        key: ("", store.screens[key].screen.group)
+        for keys in freed.values()
+        for key in keys
+        if key not in common
+    }
+    extended = assignment.extend(orders, strata, common, people, meta["per_item"], meta["seed"])
+    store.assign(extended)
+    n_more = {name: len(extended[name]) - len(orders[name]) for name in people}
+    facts = [f"{name}: {counted(n, 'more item', 'more items')}" for name, n in n_more.items() if n]
     return facts or ["no item goes to somebody else"]
-
-
-def annotators_by_item(
-    orders: dict[str, list[str]], common: Collection[str]
-) -> dict[str, list[str]]:
-    """The annotators of each item but those that are `common` to everybody."""
-    annotators = defaultdict[str, list[str]](list)
-    for name, screens in orders.items():
-        for screen in screens:
-            if screen not in common:
-                annotators[screen].append(name)
-    return annotators

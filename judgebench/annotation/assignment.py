@@ -8,14 +8,12 @@ N r (r - 1) / (v (v - 1)) of N items.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.errors import Problem, raise_any
 from judgebench.records import content_hash
 
 Strata = Mapping[str, tuple[str, str]]  # the system and the question of every item
@@ -28,36 +26,26 @@ _OVERALL, _SYSTEM, _QUESTION = 1000, 1, 10
 _PASSES, _EXCHANGES, _TOGETHER = 4, 5_000, 3  # more gain nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """The annotators of every item beside the `calibration`, which is everybody's, and the
-    orders."""
-
-    calibration: tuple[str, ...]
-    given: dict[str, tuple[str, ...]]
-    orders: dict[str, tuple[str, ...]]  # of everybody, the calibration first
-
-
-def assign(
-    strata: Strata, annotators: Sequence[str], per_item: int, calibration: int, seed: int
-) -> Assignment:
-    """The assignment of all items. Raises SetupError with every setting that cannot be met."""
-    limits = [
-        ("per_item", per_item, 1, len(annotators)),
-        ("calibration", calibration, 0, len(strata)),
-    ]
-    problems = [
-        Problem("cannot be met", "", None, key, str(n), f"{least} to {max(least, most):,}")
-        for key, n, least, most in limits
-        if not least <= n <= most
-    ]
-    raise_any(problems)
-    drawn = order(strata, strata, "", seed)[:calibration]
-    rest = {item: strata[item] for item in strata.keys() - set(drawn)}
-    given = fill(rest, {}, annotators, per_item, seed)
-    own = {name: [item for item in given if name in given[item]] for name in annotators}
-    orders = {name: drawn + order(own[name], strata, name, seed) for name in annotators}
-    return Assignment(drawn, given, orders)
+def extend(
+    orders: Mapping[str, Sequence[str]], strata: Strata, common: Collection[str],
+    people: Sequence[str], per_item: int, seed: int,
+) -> dict[str, Sequence[str]]:  # fmt: skip
+    """Everybody's items, and behind them those of `strata` that are new to them: the `common` ones
+    go to all `people`, each of the others to `per_item` of them."""
+    given = defaultdict[str, list[str]](list)
+    for name, items in orders.items():
+        for item in items:
+            if item not in common:
+                given[item].append(name)
+    main = {item: at for item, at in strata.items() if item not in common}
+    filled = fill(main, given, people, per_item, seed)
+    extended = dict(orders)
+    for name in people:
+        labelled = orders.get(name, ())
+        own = [item for item in strata if item in common or name in filled[item]]
+        new = [item for item in own if item not in labelled]
+        extended[name] = [*labelled, *order(new, strata, name, seed)]
+    return extended
 
 
 def _shuffled(items: Iterable[str], *seed: object) -> list[str]:
@@ -86,9 +74,8 @@ def order(items: Collection[str], strata: Strata, annotator: str, seed: int) -> 
 def fill(
     strata: Strata, given: Given, annotators: Sequence[str], per_item: int, seed: int
 ) -> dict[str, tuple[str, ...]]:
-    """The annotators of the items of `strata`: those to whom an item is `given`, and others of the
-    `annotators` until it has `per_item`, or all. Items that are given already count in the balance.
-    """
+    """Those of the `annotators` who have an item of `strata`: to whom it is `given`, and others
+    until it has `per_item`, or all. Items that are given already count in the balance."""
     groups = {question: content_hash([seed, question]) for _, question in strata.values()}
     items = sorted(_shuffled(strata, seed), key=lambda item: groups[strata[item][1]])
     fixed = [item for item in given if item not in strata]
@@ -100,11 +87,7 @@ def fill(
         lacking.append(per_item - len(names) if item in strata else 0)
     board.fill(lacking, np.random.default_rng(int(content_hash([seed]), 16)))
     rows = zip(items, board.chosen.tolist(), strict=False)
-    present = {item: tuple(compress(annotators, row)) for item, row in rows}
-    return {
-        item: (*(n for n in given.get(item, ()) if n not in annotators), *names)
-        for item, names in present.items()
-    }
+    return {item: tuple(compress(annotators, row)) for item, row in rows}
 
 
 class _Board:
@@ -162,15 +145,10 @@ class _Board:
         self.put(item, row)
 
 
-def overlaps(given: Given, annotators: Sequence[str]) -> list[list[int]]:
-    """The number of items that two annotators share; on the diagonal, of those that one has."""
-    own = [{item for item, names in given.items() if name in names} for name in annotators]
-    return [[len(items & others) for others in own] for items in own]
+def overlap_lines(items: Mapping[str, Set[str]]) -> list[str]:
+    """The number of items that two annotators share, and on the diagonal of those that one has, as
+    the lines of a table."""
+    import pandas as pd
 
-
-def overlap_lines(given: Given, annotators: Sequence[str]) -> list[str]:
-    """The table of overlaps as lines of text."""
-    table = zip(annotators, overlaps(given, annotators), strict=True)
-    rows = [["", *annotators], *([name, *(f"{n:,}" for n in row)] for name, row in table)]
-    width = max(len(cell) for row in rows for cell in row)
-    return ["  ".join([row[0].ljust(width), *(x.rjust(width) for x in row[1:])]) for row in rows]
+    rows = [[len(own & others) for others in items.values()] for own in items.values()]
+    return pd.DataFrame(rows, index=[*items], columns=[*items]).to_string().splitlines()

@@ -1,24 +1,27 @@
-"""Tables that come out of a study: labels or ranks under the names of the data, and the log."""
+"""Tables that come out of a study: labels or ranks under the names of the data."""
 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import GOLD, KEY, Round, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import disk_errors, to_line, write_atomically
+from judgebench.files import disk_errors, write_atomically
 from judgebench.records import ADJUDICATED, COLLECTED
 from judgebench.rubric import BETWEEN, Rubric
 from judgebench.text import counted
 
 Row = dict[str, str]
+_ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
+_LEFT_OUT: Mapping[Round, str] = {
+    "calibration": "of the calibration round (--calibration)", "gold": "of gold items",
+}  # fmt: skip
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
@@ -33,11 +36,12 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
     "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
     no longer asked does not. The lead's are of `adjudicated`, also those on the calibration round.
-    Labels of gold items that are not among the items are left out. Raises SetupError where there is
+    Labels of gold items are left out. Raises SetupError where there is
     no study, or no key of it.
     """
     with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)
+        screens = _screens(store, _ROUNDS[calibration])
+        return rows_of(store, key_of(store), screens, adjudicated=True)
 
 
 def table_rows(path: Path) -> list[Row]:
@@ -64,14 +68,12 @@ def collected_as(path: Path) -> list[str]:
     """Say how the labels of a study were collected, given its folder or its file: sentences that
     begin as `records.COLLECTED` does; none of adjudicated labels. Raises SetupError."""
     with snapshot(path) as store:
-        meta, n_items, annotators = store.meta, len(_screens(store)), store.annotators
+        meta, n_items, annotators = store.meta, len(_screens(store, ["main"])), store.annotators
     if annotators == GOLD:
         return []
-    looks = ", ".join(map(str, meta["looks"])) or "none"
     sentences = {
         "plan": f"{counted(n_items, 'item')}, each for {meta['per_item']} of {len(annotators)} "
-        f"annotators; {meta['calibration']} more for all, as calibration; interim analyses at so "
-        f"many items: {looks}",
+        f"annotators; {meta['calibration']} more for all, as calibration",
         "rating_process": "judgebench annotate, with an order of each annotator's own, on pages "
         "that named no system and showed no verdict, and nobody else's label before theirs",
         "background": meta["background"].rstrip("."),
@@ -89,9 +91,8 @@ def key_of(store: Store) -> Key:
     return key
 
 
-def _screens(store: Store, calibration: bool = False, *, gold: bool = False) -> set[str]:
-    rounds: dict[Round, bool] = {"main": True, "calibration": calibration, "gold": gold}
-    return {name for name, one in store.screens.items() if rounds[one.round]}
+def _screens(store: Store, rounds: Collection[Round]) -> set[str]:
+    return {name for name, one in store.screens.items() if one.round in rounds}
 
 
 def rows_of(
@@ -155,54 +156,37 @@ def _in_columns(rows: Sequence[Row]) -> list[Row]:
     return list(wide.values())
 
 
-def _events(store: Store, key: Key) -> Iterator[dict[str, Any]]:
-    """Every event; `item_id` of the whole screen is that of its last field."""
-    for event in map(dict, store.rows("SELECT * FROM events ORDER BY n")):
-        targets = key.screens[event["screen"]]
-        whole = {"item_id": [*targets.values()][-1].columns["item_id"]}
-        target = targets.get(event["field"], Target(columns=whole, metric=""))
-        label = target.labels.get(event["label"], event["label"])
-        yield {"study": key.study, **target.columns, **event, "label": label}
-
-
-def export(
-    study: Path, to: Path | None = None, *, calibration: bool = False, events: bool = False
-) -> list[str]:
-    """Write `label_rows` as a table, or the log of all `events` as JSONL, by default into the
-    folder of the study. Returns in words what was written and what was left out. Raises SetupError
-    where there is nothing to write, or the file is something else, which is not overwritten."""
+def export(study: Path, to: Path | None = None, *, calibration: bool = False) -> list[str]:
+    """Write `label_rows` as a table, by default into the folder of the study. Returns in words what
+    was written and what was left out. Raises SetupError where there is nothing to write, or the
+    file is something else, which is not overwritten."""
     with snapshot(study) as store:
-        key = key_of(store)
-        labels = rows_of(store, key, _screens(store, calibration), adjudicated=True)
-        rows = [*_events(store, key)] if events else labels
-        left_out = [] if events else _left_out(store, key, calibration, len(labels))
-        is_gold, folder = store.annotators == GOLD, store.path.parents[1]
+        key, folder = key_of(store), store.path.parents[1]
+        rounds = _ROUNDS[calibration]
+        rows = rows_of(store, key, _screens(store, rounds), adjudicated=True)
+        left_out = _left_out(store, key, rounds, len(rows))
+        beside = "LABELS.csv " if store.annotators == GOLD else ""
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
-    name = "events.jsonl" if events else "ranks.csv" if is_ranking else "labels.csv"
-    file = to or folder / name
-    content = "".join(map(to_line, rows)).encode() if events else _table(rows, is_ranking)
+    file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
     with disk_errors(file):
         if file.exists() and b'"study"' not in file.open("rb").readline():
             raise SetupError(Problem("is no export, and is not overwritten", str(file)))
-        write_atomically(file, content)
-    if events:
-        return [f"{file}: {counted(len(rows), 'event')}"]
+        write_atomically(file, _table(rows, is_ranking))
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {'LABELS.csv ' * is_gold}{quote(str(study))} VERDICTS.csv; "
+        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
         "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
 
 
-def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[str]:
+def _left_out(store: Store, key: Key, rounds: Collection[Round], n_rows: int) -> list[str]:
     """Sentences on the labels that are not in the table of so many rows."""
-    more = {"calibration": "of the calibration round (--calibration)", "gold": "of gold items"}
     sentences = []
-    for name, why in more.items():
-        screens = _screens(store, **{"calibration": calibration, name: True})
+    for name, why in _LEFT_OUT.items():
+        screens = _screens(store, {*rounds, name})
         n_left = len(rows_of(store, key, screens, adjudicated=True)) - n_rows
         if n_left:
             sentences.append(f"left out: {counted(n_left, 'label')} {why}")

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from judgebench.annotation import assignment
-from judgebench.annotation.annotators import annotators_by_item
-from judgebench.annotation.config import Gold, Setup, load_setup
+from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
 from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.records import content_hash
 from judgebench.text import counted
 
-_FIXED = ("name", "task", "per_item", "calibration", "looks")  # figures rest on these
+_FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
+_CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "gold")
 _ASK_BACKGROUND = (
     "Who are the annotators, with which training and experience? Reports ask for it: say it under "
     "`background`, also later (--new-version)."
@@ -64,54 +64,46 @@ def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> 
         allowed = "another folder, or --new-version, which keeps the labels"
         raise SetupError(Problem("a study is there already", str(there[0]), allowed=allowed))
     key, built = named_screens(setup)
-    plan = planned(setup, built)
+    _check_sizes(setup, built)
     with disk_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     with disk_errors(folder), TemporaryDirectory(prefix=".study-", dir=folder.parent) as half:
-        _write_key(Path(half), key)
         with closing(Store.create(Path(half) / SERVED, _meta(setup, key, built))) as store:
-            rounds = _rounds(built, plan.calibration)
-            store.put([one.screen for one in built.values()], rounds)
-            store.add_pictures(setup.pictures.values())
-            store.assign(plan.orders)
+            _put_version(setup, store, key, built)
+            facts = _facts(setup, store)
             links = {name: link_of(store, name) for name in (*setup.config.annotators, LEAD)}
         folder.mkdir(exist_ok=True)
         for path in (KEY, SERVED.parent):
             os.rename(Path(half) / path, folder / path)
-    return SetupReport(folder, tuple(_facts(setup, built, plan)), links)
+    return SetupReport(folder, tuple(facts), links)
 
 
-def _facts(setup: Setup, built: Mapping[str, Built], plan: assignment.Assignment) -> list[str]:
+def _facts(setup: Setup, store: Store) -> list[str]:
     """The study in words: its size, everybody's items and those that two annotators share."""
-    names, gold = setup.config.annotators, _gold(built)
-    rows, n = setup.dataset.answers, len(plan.calibration)
-    has_questions = setup.config.task != "labels" or any(row.question or row.turns for row in rows)
-    first = f"{n} of them for everybody first (calibration), the others" if n else "each"
-    share = 100 * len(gold) / max(len(own) for own in plan.orders.values())
-    n_items, n_pictures = (
-        len(built) - len(gold),
-        len({name for name, *_ in setup.pictures.values()}),
-    )
-    about_gold = (
-        f"{counted(len(gold), 'gold item')} for everybody, {share:.0f} % of the items of each"
-    )
-    facts = {
-        f"{counted(n_items, 'item')}, {first} for {setup.config.per_item} of {len(names)} "
-        "annotators": True,
-        about_gold: gold,
-        "the page shows answers alone: no column holds questions": not has_questions,
-        f"{counted(n_pictures, 'picture')} shown": n_pictures,
-        "not shown, since they are no PNG, JPEG, GIF or WebP of at most 5 MB: "
-        f"{some(setup.not_shown)}": setup.not_shown,
-    }
+    config, rows, orders = setup.config, setup.dataset.answers, store.orders
+    n_gold, n_pictures = len(store.meta["gold"]), len(store.pictures)
+    size = counted(len(store.screens) - n_gold, "item")
+    has_questions = config.task != "labels" or any(row.question or row.turns for row in rows)
+    first, without = "each", ""
+    if n := config.calibration:
+        first, without = (
+            f"{n} of them for everybody first (calibration), the others",
+            ", without calibration",
+        )
+    facts = [f"{size}, {first} for {config.per_item} of {len(orders)} annotators"]
+    if n_gold:
+        facts.append(f"{counted(n_gold, 'gold item')} for everybody")
+    if not has_questions:
+        facts.append("the page shows answers alone: no column holds questions")
+    if n_pictures:
+        facts.append(f"{counted(n_pictures, 'picture')} shown")
+    own = {name: {*order} - store.for_everybody for name, order in orders.items()}
     return [
-        *map(str, setup.dataset.warnings),
-        *(fact for fact, is_so in facts.items() if is_so),
-        *(f"{name}: {counted(len(plan.orders[name]), 'item')}" for name in names),
-        f"Items that two annotators share{', without calibration' * bool(n)}:",
-        *assignment.overlap_lines(plan.given, names),
-        *([] if setup.config.background else [_ASK_BACKGROUND]),
-    ]
+        *map(str, setup.dataset.warnings), *facts,
+        *(f"{name}: {counted(len(order), 'item')}" for name, order in orders.items()),
+        f"Items that two annotators share{without}:", *assignment.overlap_lines(own),
+        *([] if config.background else [_ASK_BACKGROUND]),
+    ]  # fmt: skip
 
 
 def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str, Built]]:
@@ -131,41 +123,23 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
     return Key(study=study, task=setup.config.task, secret=secret, screens=screens), built
 
 
-def planned(setup: Setup, built: Mapping[str, Built]) -> assignment.Assignment:
-    """The assignment of all screens. Raises SetupError with every setting that does not fit the
-    items."""
-    config, problems = setup.config, list[Problem]()
-    gold = _gold(built)
-    left = sum(name not in gold or gold[name].own for name in built) - config.calibration
-    last = max(config.looks, default=0)
-    if last > left >= 0:
-        allowed = f"at most {left:,}, the items without calibration"
-        problems.append(Problem("cannot be met", "", None, "looks", str(last), allowed))
-    sizes = (config.per_item, config.calibration, config.seed)
-    strata = _strata(built)
-    others = {name: at for name, at in strata.items() if name not in gold}
-    try:
-        plan = assignment.assign(others, config.annotators, *sizes)
-    except SetupError as error:
-        problems += error.problems
-    raise_any([replace(problem, file=str(setup.file)) for problem in problems])
-    n = config.calibration
-    orders = {
-        name: (*own[:n], *assignment.order([*own[n:], *gold], strata, name, config.seed))
-        for name, own in plan.orders.items()
+def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
+    """Raises SetupError with every setting that does not fit the items."""
+    config, gold = setup.config, _gold(built)
+    limits = {
+        "per_item": (config.per_item, len(config.annotators)),
+        "calibration": (config.calibration, len(built) - len(gold)),
     }
-    return replace(plan, orders=orders)
+    raise_any([
+        Problem("cannot be met", str(setup.file), None, key, str(n), f"at most {most:,}")
+        for key, (n, most) in limits.items()
+        if n > most
+    ])  # fmt: skip
 
 
-def _gold(built: Mapping[str, Built]) -> dict[str, Gold]:
-    """What is known of the screens of gold items."""
+def _gold(built: Mapping[str, Built]) -> dict[str, Mapping[str, str]]:
+    """The known labels of gold items, by screen and metric."""
     return {name: one.gold for name, one in built.items() if one.gold}
-
-
-def _rounds(built: Mapping[str, Built], calibration: Iterable[str]) -> dict[str, Round]:
-    """The rounds of the screens that are not main."""
-    rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
-    return rounds | {name: "gold" for name, known in _gold(built).items() if not known.own}
 
 
 def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
@@ -184,7 +158,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "guidelines": mark_forbidden(setup.guidelines),
         "background": config.background,
         "auto_advance": config.auto_advance,
-        "gold": {name: asdict(known) for name, known in _gold(built).items()},
+        "gold": _gold(built),
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
         "left": [],  # who gets no items any more
@@ -196,6 +170,42 @@ def _write_key(folder: Path, key: Key) -> None:
     (folder / KEY).chmod(0o600)
 
 
+def _put_version(
+    setup: Setup, store: Store, key: Key, built: Mapping[str, Built]
+) -> tuple[list[str], int]:
+    """Keep what is new or has changed, and give new items to people, behind those they have. Who is
+    new has the calibration round first. Returns the ids of new and changed screens, and how many
+    are gone."""
+    config, strata, gold = setup.config, _strata(built), _gold(built)
+    before, meta = store.screens, _meta(setup, key, built)
+    drawn = store.rows("SELECT DISTINCT id FROM screens WHERE round = 'calibration'")
+    calibration = [name for name in built if name in {row["id"] for row in drawn}]
+    if not before:
+        others = [name for name in built if name not in gold]
+        calibration = [*assignment.order(others, strata, "", config.seed)[: config.calibration]]
+    rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
+    rounds |= dict.fromkeys(gold, "gold")
+    now = {name: (one.screen.hash, one.round) for name, one in before.items()}
+    put = [
+        one.screen
+        for name, one in built.items()
+        if now.get(name) != (one.screen.hash, rounds.get(name, "main"))
+    ]
+    gone = now.keys() - built.keys()
+    changed = {k: meta[k] for k in _CHANGEABLE if store.meta[k] != meta[k]}
+    if put or gone or changed:
+        store.set(**changed)
+        store.put(put, rounds, gone)
+        store.add_pictures(setup.pictures.values())
+    people = [name for name in config.annotators if name not in store.meta["left"]]
+    orders = dict.fromkeys(people, calibration) | store.orders
+    new = {name: at for name, at in strata.items() if name not in calibration}
+    common = store.for_everybody
+    store.assign(assignment.extend(orders, new, common, people, config.per_item, config.seed))
+    _write_key(store.path.parents[1], key)
+    return [screen.id for screen in put], len(gone)
+
+
 # --- a running study ------------------------------------------------------------------------------
 
 
@@ -205,67 +215,18 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
         _check_fixed(setup, store)
         known = key_of(store)
         key, built = named_screens(setup, known)
+        added = [name for name in setup.config.annotators if name not in store.annotators]
         n_before = _n_labels(store)
         put, gone = _put_version(setup, store, key, built)
-        added = [name for name in setup.config.annotators if name not in store.annotators]
-        orders = _new_orders(setup, store, built)
-        _write_key(folder, key)
-        store.assign(orders)
+        orders = store.orders
         fresh = sum(name not in known.screens for name in put)
-        n_people, per_item = len(store.present), setup.config.per_item
-        few = (
-            f"new items get {counted(n_people, 'label')} each, not {per_item}: too few annotators "
-            "are left"
-        )
         facts = (
             f"version {store.version}: {counted(len(built) - len(put), 'item')} unchanged, "
             f"{len(put) - fresh} changed, {fresh} new, {gone} gone",
             f"{_n_labels(store)} of {counted(n_before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
-            *([few] if fresh and n_people < per_item else ()),
         )
         return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
-
-
-def _put_version(
-    setup: Setup, store: Store, key: Key, built: Mapping[str, Built]
-) -> tuple[list[str], int]:
-    """Keep what has changed. Returns the ids of changed and new screens, and how many are gone."""
-    drawn = store.rows("SELECT DISTINCT id FROM screens WHERE round = 'calibration'")
-    rounds = _rounds(built, [row["id"] for row in drawn])
-    now = {name: (one.screen.hash, one.round) for name, one in store.screens.items()}
-    put = [
-        one.screen
-        for name, one in built.items()
-        if now.get(name) != (one.screen.hash, rounds.get(name, "main"))
-    ]
-    gone, meta = now.keys() - built.keys(), _meta(setup, key, built)
-    changeable = ("guidelines", "background", "rubric", "auto_advance", "gold")
-    changed = {k: meta[k] for k in changeable if store.meta.get(k) != meta[k]}
-    if put or gone or changed:
-        store.set(**changed)
-        store.put(put, rounds, gone)
-        store.add_pictures(setup.pictures.values())
-    return [screen.id for screen in put], len(gone)
-
-
-def _new_orders(setup: Setup, store: Store, built: Mapping[str, Built]) -> dict[str, list[str]]:
-    """Everybody's items: those they have, and behind them what is new. Who is new has the
-    calibration round first."""
-    config, orders, common = setup.config, store.orders, store.for_everybody
-    gold = _gold(built)
-    people = [name for name in config.annotators if name not in store.meta["left"]]
-    calibration = [name for name in built if name in common and name not in gold]
-    orders = {**dict.fromkeys(people, calibration), **orders}
-    strata = _strata(built)
-    main = {name: at for name, at in strata.items() if name not in common}
-    given = annotators_by_item(orders, common)
-    filled = assignment.fill(main, given, people, config.per_item, config.seed)
-    for name in people:
-        own = [*gold, *(screen for screen in main if name in filled[screen])]
-        new = [screen for screen in own if screen not in orders[name]]
-        orders[name] = [*orders[name], *assignment.order(new, strata, name, config.seed)]
-    return orders
 
 
 def _check_fixed(setup: Setup, store: Store) -> None:
@@ -281,8 +242,6 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         Problem(message, file, None, "annotators", name)
         for name in sorted({*store.present} - {*config["annotators"]})
     ]
-    if {*config["annotators"]} <= {*meta["left"]}:
-        problems.append(Problem("have all left: name somebody", file, None, "annotators"))
     raise_any(problems)
 
 
@@ -295,7 +254,7 @@ def study_in_words(path: Path, rubric: str) -> str:
     """Check an annotate.yaml and say what is collected. Raises SetupError."""
     setup = load_setup(path)
     _, built = named_screens(setup)
-    planned(setup, built)
+    _check_sizes(setup, built)
     config = setup.config
     summary = (
         f"an annotation study ({config.task}) of {counted(len(built), 'item')}, {config.per_item} "

@@ -34,27 +34,23 @@ class Picture(NamedTuple):
     content: bytes
 
 
-def read_pictures(
-    answers: Iterable[Answer], folders: Sequence[Path]
-) -> tuple[dict[str, Picture], list[str]]:
-    """Return the pictures in these folders that texts name, by their address in the text; and the
-    addresses of files that are no PNG, JPEG, GIF or WebP of at most 5 MB, which stay text. An
-    address out of the folder is text too."""
+def read_pictures(answers: Iterable[Answer], folders: Sequence[Path]) -> dict[str, Picture]:
+    """Return the pictures in these folders that texts name, by their address in the text. What is
+    no PNG, JPEG, GIF or WebP of at most 5 MB stays text, and so does an address out of the folder.
+    """
     texts = [text for row in answers for text in (row.question, row.text, row.reference or "")]
-    pictures, others = dict[str, Picture](), []
+    pictures = dict[str, Picture]()
     for address in dict.fromkeys(m[2] for text in texts for m in _IN_MARKDOWN.finditer(text)):
         path = _find(unquote(address), folders)
-        if path is None:
+        if path is None or path.stat().st_size > MAX_BYTES:
             continue
         with disk_errors(path):
-            content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
+            content = path.read_bytes()
         kinds = (kind for start, kind in _KINDS.items() if re.match(start, content, re.DOTALL))
         if kind := next(kinds, ""):
             name = hashlib.sha256(content).hexdigest()[:32]
             pictures[address] = Picture(name, kind, content)
-        else:
-            others.append(address)
-    return pictures, others
+    return pictures
 
 
 def _find(address: str, folders: Sequence[Path]) -> Path | None:

@@ -39,7 +39,6 @@ from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
-from judgebench.annotation.screens import Wanted
 from judgebench.annotation.store import (
     ADDRESS,
     LEAD,
@@ -48,7 +47,6 @@ from judgebench.annotation.store import (
     Event,
     Reason,
     Role,
-    Saved,
     Store,
     link_of,
     served_file,
@@ -65,7 +63,6 @@ from judgebench.records import ADJUDICATED
 if TYPE_CHECKING:
     from judgebench.annotation.lead import Collected
 
-MOST_TOGETHER = 500  # requests whose events are kept in one transaction
 SESSION_S, DEVICE_LINK_S = 30 * 24 * 3600, 15 * 60
 _LARGEST, _PATIENCE_S = 1 << 20, 30  # of a request
 _KEPT_S = 75  # a connection without a request is kept open so long for the next one
@@ -272,7 +269,6 @@ class Caller(NamedTuple):
 
 Sent = TypeVar("Sent", bound=StrictModel)
 Act = Callable[[Caller, Any], Any]  # what is answered to a caller and to what they sent, as JSON
-Waiting = tuple[str, str, Sequence[Event], "asyncio.Future[Saved | Exception]"]
 
 
 class Server:
@@ -283,14 +279,13 @@ class Server:
         """Raises SetupError where the file is no study."""
         self.site = site
         self.reading, self.writing, self._figures = Store(file), Store(file), Store(file)
-        self._waiting: list[Waiting] = []  # session, person, events, how it ended
-        self._turn, self._reading_turn = asyncio.Lock(), threading.Lock()
+        self._reading_turn = threading.Lock()
         self.connections = Connections()
         self._collected: Collected | None = None
-        self._read_at, self._version = -math.inf, -1
+        self._read_at = -math.inf
         self.log = logging.Logger("served")  # of no other's settings, handlers and levels
         self.log.addHandler(_Kinds())
-        self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
+        self._requests, self._entering = Limit(300, 50), Limit(30, 0.5)
 
     def close(self) -> None:
         self.reading.close()
@@ -300,9 +295,10 @@ class Server:
     def application(self) -> web.Application:
         """The routes of the study. What is below /api/lead is for the lead alone."""
         posted: dict[str, tuple[Act, type[StrictModel] | None]] = {
-            "/api/link": (self._link, None), "/api/lead/link": (self._link, None),
+            "/api/link": (self._link, None),
             "/api/leave": (self._leave, None), "/api/lead/leave": (self._leave, None),
-            "/api/lead/items": (lambda _, wanted: self._newest().items(wanted), Wanted),
+            "/api/events": (lambda who, sent: self._save(who, who.name, sent.events), Events),
+            "/api/lead/adjudicate": (self._adjudicate, Adjudication),
             "/api/lead/note": (self._note, LeadNote),
             "/api/lead/person": (self._person, PersonAct),
         }  # fmt: skip
@@ -312,6 +308,8 @@ class Server:
             "/api/screen/{id}": self._screen,
             "/api/picture/{name}": self._picture, "/api/lead/picture/{name}": self._picture,
             "/api/lead": lambda *_: self._newest().figures,
+            "/api/lead/items": lambda *_: self._newest().items,
+            "/api/lead/item/{id}": self._item,
             "/api/lead/disagreements": lambda *_: self._newest().disagreements,
             "/api/lead/backup": self._backup,
         }  # fmt: skip
@@ -320,8 +318,6 @@ class Server:
         app.add_routes([
             web.get("/", _page("annotate")), web.get("/lead", _page("lead")),
             web.post("/api/enter", self._enter),
-            web.post("/api/events", self._events),
-            web.post("/api/lead/adjudicate", self._adjudicate),
             *(web.post(path, self._answer(act, model)) for path, (act, model) in posted.items()),
             *(web.get(path, self._answer(act)) for path, act in read.items()),
         ])  # fmt: skip
@@ -341,10 +337,8 @@ class Server:
             return answer
         except SetupError as error:
             return _error(400, str(error))
-        except web.HTTPRequestEntityTooLarge:
-            return _error(413, "The request is too large.")
         except web.HTTPException as error:
-            return _error(error.status, "There is nothing here.")
+            return _error(error.status, error.reason)
         except ConnectionError:
             return _error(400, "The request broke off.")
         except web.RequestPayloadError as error:
@@ -358,17 +352,13 @@ class Server:
 
     def _caller(self, request: web.Request) -> Caller:
         """Whoever asks. Raises Refused where they may not."""
-        wanted = "lead" if request.path.startswith("/api/lead") else "annotator"
-        roles: tuple[Role, Role] = ("lead", "annotator")
-        tokens = [request.cookies.get(self.site.cookie(role), "") for role in roles]
-        known = [Caller(t, *who) for t in tokens if (who := self.reading.who(t)) is not None]
-        if not known:
+        role: Role = "lead" if request.path.startswith("/api/lead") else "annotator"
+        token = request.cookies.get(self.site.cookie(role), "")
+        who = self.reading.who(token)
+        if who is None or who[1] != role:
             raise Refused(401, _NO_SESSION)
-        callers = [caller for caller in known if caller.role == wanted]
-        self._requests.check((callers or known)[0].token)
-        if not callers:
-            raise Refused(403, "This is not for you: it needs a link of another kind.")
-        return callers[0]
+        self._requests.check(token)
+        return Caller(token, *who)
 
     def _answer(self, act: Act, model: type[StrictModel] | None = None) -> Handler:
         """The handler that answers with what an act says, which a thread computes."""
@@ -383,7 +373,6 @@ class Server:
     async def _enter(self, request: web.Request) -> web.Response:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", []))
         self._entering.check(self.site.client(request.remote or "", forwarded))
-        self._any.check("")
         token = (await _sent(request, Token)).token
         session = await asyncio.to_thread(self.writing.enter, token, SESSION_S)
         who = self.reading.who(session or "")
@@ -409,6 +398,11 @@ class Server:
         if screen is None:
             raise Refused(404, "This item is not among yours.")
         return screen
+
+    def _item(self, _: Caller, path: Mapping[str, str]) -> Any:
+        if path["id"] not in self.reading.screens:
+            raise Refused(404, "There is no such item.")
+        return self._newest().item(path["id"])
 
     def _picture(self, _: Caller, path: Mapping[str, str]) -> web.Response:
         picture = self.reading.picture(path["name"])
@@ -445,62 +439,33 @@ class Server:
         return {"token": token, "facts": facts, "access": self.reading.access}
 
     def _newest(self) -> Collected:
-        """The contents of the study, read on a connection of its own, anew where the file has
-        changed since."""
+        """The contents of the study, read on a connection of its own, anew after a while."""
         from judgebench.annotation.lead import Collected
 
         with self._reading_turn:
-            version = self.reading.rows("PRAGMA data_version")[0][0]
-            is_old = version != self._version and time.monotonic() > self._read_at + _FIGURES_S
-            if self._collected is None or is_old:
-                self._collected = Collected(self._figures)
-                self._read_at, self._version = time.monotonic(), version
+            if self._collected is None or time.monotonic() > self._read_at + _FIGURES_S:
+                self._collected, self._read_at = Collected(self._figures), time.monotonic()
             return self._collected
 
-    async def _events(self, request: web.Request) -> web.Response:
-        caller = self._caller(request)
-        return await self._save(caller, caller.name, (await _sent(request, Events)).events)
-
-    async def _adjudicate(self, request: web.Request) -> web.Response:
-        caller = self._caller(request)
-        sent = await _sent(request, Adjudication)
+    def _adjudicate(self, caller: Caller, sent: Adjudication) -> Any:
         event = sent.model_copy(update={"at": _now("milliseconds")})
-        return await self._save(caller, ADJUDICATED, [event])
+        return self._save(caller, ADJUDICATED, [event])
 
-    async def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> web.Response:
-        """Whoever's turn it is keeps all that waits in one transaction, so that many requests share
-        one writing to the disk; by then a session may have ended."""
-        ended: asyncio.Future[Saved | Exception] = asyncio.get_running_loop().create_future()
-        self._waiting.append((caller.token, who, events, ended))
-        async with self._turn:
-            turn, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
-            for (*_, future), saved in zip(turn, await self._kept(turn), strict=True):
-                future.set_result(saved)
-        outcome = await ended
-        if isinstance(outcome, Exception):
-            raise outcome
-        refused = [{"client_id": key, "why": why} for key, why in outcome.refused.items()]
-        told = {"saved": outcome.saved, "refused": refused, "state": dict(outcome.states)}
-        return web.json_response({**told, "at": _now("milliseconds")})
-
-    async def _kept(self, turn: Sequence[Waiting]) -> Sequence[Saved | Exception]:
-        def keep() -> list[Saved | Exception]:
-            live = [self.writing.who(session) is not None for session, *_ in turn]
-            both = zip(turn, live, strict=True)
-            saved = iter(self.writing.save([(one[1], one[2]) for one, ok in both if ok]))
-            return [next(saved) if ok else Refused(401, _NO_SESSION) for ok in live]
-
-        try:
-            return await asyncio.to_thread(keep) if turn else []
-        except Exception as error:
-            return [error] * len(turn)
+    def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> Any:
+        """Keep events, unless the session has ended while they came in."""
+        with self.writing.writing():
+            if self.writing.who(caller.token) is None:
+                raise Refused(401, _NO_SESSION)
+            saved = self.writing.save(who, events)
+        refused = [{"client_id": key, "why": why} for key, why in saved.refused.items()]
+        told = {"saved": saved.saved, "refused": refused, "state": dict(saved.states)}
+        return {**told, "at": _now("milliseconds")}
 
 
 def _to_response(value: Any) -> web.Response:
     if isinstance(value, web.Response):
         return value
-    text = json.dumps(value, allow_nan=False)
-    return web.Response(text=text, content_type="application/json")
+    return web.json_response(text=json.dumps(value, allow_nan=False))
 
 
 class _Kinds(logging.Handler):

@@ -126,18 +126,6 @@ def by_screen(events: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """An answer of the lead to an annotator about an item. Of one that is `sent_back`, the labels
-    so far count no more."""
-
-    annotator: str
-    screen: str
-    text: str
-    sent_back: bool
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
 class Saved:
     """The client ids of events that are kept, the reasons of the refused ones, and the states."""
 
@@ -170,15 +158,14 @@ class Store:
         try:
             self._connection.execute("PRAGMA synchronous = FULL")
             found = self.meta.get("format")
-            is_sound = self.rows("PRAGMA quick_check(1)")[0][0] == "ok"
+            if self.rows("PRAGMA quick_check(1)")[0][0] != "ok":
+                found = "a damaged file"
         except sqlite3.DatabaseError as error:
-            found, is_sound = str(error), "malformed" not in str(error)
-        if found != FORMAT or not is_sound:
+            found = str(error)
+        if found != FORMAT:
             self.close()
-            message = "is no annotation study that can be read and written"
-            if not is_sound:
-                message = "is damaged: go on with a backup of it"
-            raise SetupError(Problem(message, str(path), found=str(found), allowed=FORMAT))
+            wrong = "is no annotation study that can be read; if it is damaged, go on with a backup"
+            raise SetupError(Problem(wrong, str(path), found=str(found), allowed=FORMAT))
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Store:
@@ -271,16 +258,15 @@ class Store:
 
     def put(
         self, screens: Sequence[Screen], rounds: Mapping[str, Round] = {}, gone: Iterable[str] = ()
-    ) -> int:
+    ) -> None:
         """Add a version: these screens are new or have changed, those of the ids `gone` are asked
-        no more. `rounds` are those that are not main, by id. Returns the version's number."""
+        no more. `rounds` are those that are not main, by id."""
         version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
         rows = [(s.id, version, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens]
         with self.writing() as connection:
             connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?)", rows)
             self.set(version=version, gone=gone)
-        return version
 
     def set(self, **values: Any) -> None:
         """Change what was said of the study."""
@@ -323,7 +309,7 @@ class Store:
     def for_everybody(self) -> Set[str]:
         """The screens that everybody labels, of any version: of calibration, and gold items."""
         rows = self.rows("SELECT DISTINCT id FROM screens WHERE round != 'main'")
-        return {*self.meta.get("gold", ()), *(row["id"] for row in rows)}
+        return {row["id"] for row in rows}
 
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
@@ -338,31 +324,28 @@ class Store:
 
     # --- events -----------------------------------------------------------------------------------
 
-    def save(self, batches: Sequence[tuple[str, Sequence[Event]]]) -> list[Saved]:
-        """Keep the events of each person, all in one transaction; a second time changes nothing.
+    def save(self, annotator: str, events: Sequence[Event]) -> Saved:
+        """Keep the events of somebody, all in one transaction; a second time changes nothing.
 
         An event is refused, with the reason, where it is not for this person or does not fit the
         screen as it is now.
         """
         with self.writing():
-            return [self._save(annotator, events) for annotator, events in batches]
-
-    def _save(self, annotator: str, events: Sequence[Event]) -> Saved:
-        screens = self.screens
-        sql = "SELECT screen FROM assignments WHERE annotator = ?"
-        own = {row["screen"] for row in self.rows(sql, annotator)}
-        allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
-        refused = dict[str, str]()
-        for event in events:
-            screen = screens[event.screen].screen if event.screen in allowed else None
-            if reason := self._insert(annotator, event, screen):
-                refused[event.client_id] = reason
-        states = {
-            key: screens[key].screen.state(self.labels(annotator, key))
-            for key in {event.screen for event in events} & allowed
-        }
-        saved = tuple(e.client_id for e in events if e.client_id not in refused)
-        return Saved(saved, refused, states)
+            screens = self.screens
+            sql = "SELECT screen FROM assignments WHERE annotator = ?"
+            own = {row["screen"] for row in self.rows(sql, annotator)}
+            allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
+            refused = dict[str, str]()
+            for event in events:
+                screen = screens[event.screen].screen if event.screen in allowed else None
+                if reason := self._insert(annotator, event, screen):
+                    refused[event.client_id] = reason
+            states = {
+                key: screens[key].screen.state(self.labels(annotator, key))
+                for key in {event.screen for event in events} & allowed
+            }
+            saved = tuple(e.client_id for e in events if e.client_id not in refused)
+            return Saved(saved, refused, states)
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""
@@ -420,10 +403,11 @@ class Store:
             connection.execute("INSERT INTO notes VALUES (NULL, ?, ?, ?, ?, ?)", values)
 
     @property
-    def notes(self) -> list[Note]:
-        """All answers of the lead, in their order."""
-        rows = self.rows("SELECT annotator, screen, text, after > 0, at FROM notes ORDER BY n")
-        return [Note(who, key, text, bool(back), at) for who, key, text, back, at in rows]
+    def notes(self) -> list[dict[str, Any]]:
+        """All answers of the lead, in their order: `annotator`, `screen`, `text`, `at`, and whether
+        the item was `sent_back`, so that its labels so far count no more."""
+        rows = self.rows("SELECT annotator, screen, text, at, after FROM notes ORDER BY n")
+        return [{**row, "sent_back": row["after"] > 0} for row in map(dict, rows)]
 
     # --- who may come in --------------------------------------------------------------------------
 
@@ -473,11 +457,12 @@ class Store:
     @property
     def access(self) -> dict[str, str]:
         """Each annotator and the lead: `is in`, `has a link` or `needs a link`."""
-        at, access = time.time(), dict.fromkeys((*self.annotators, LEAD), "needs a link")
-        waiting = self.rows("SELECT name FROM links WHERE used = 0 AND until > ?", at)
-        inside = self.rows("SELECT name FROM sessions WHERE until > ?", at)
-        access |= {row["name"]: "has a link" for row in waiting}
-        return access | {row["name"]: "is in" for row in inside}
+        access = dict.fromkeys((*self.annotators, LEAD), "needs a link")
+        sql = (
+            "SELECT name, 'has a link' FROM links WHERE used = 0 AND until > ?1"
+            " UNION ALL SELECT name, 'is in' FROM sessions WHERE until > ?1"
+        )
+        return access | dict(map(tuple, self.rows(sql, time.time())))
 
 
 def _refusal(event: Event, screen: Screen) -> str:
@@ -543,18 +528,17 @@ def snapshot(study: Path) -> closing[Store]:
     return closing(Store(file, copy))
 
 
-def known_person(store: Store, name: str, also: tuple[str, ...] = (LEAD,)) -> str:
-    """The name of an annotator or, unless `also` says otherwise, of the lead. Raises SetupError for
-    any other."""
-    people = (*store.annotators, *also)
-    if name not in people:
-        allowed = ", ".join(people)
+def known_person(store: Store, name: str) -> None:
+    """Raises SetupError for a name that is no annotator's."""
+    if name not in store.annotators:
+        allowed = ", ".join(store.annotators)
         raise SetupError(Problem("is not among the annotators", field=name, allowed=allowed))
-    return name
 
 
 def link_of(store: Store, name: str) -> str:
     """A new address that lets a person in once. What follows the # never reaches a log."""
-    role: Role = "lead" if known_person(store, name) == LEAD else "annotator"
-    page = "/lead" if role == "lead" else "/"
+    if name != LEAD:
+        known_person(store, name)
+    role: Role = "lead" if name == LEAD else "annotator"
+    page = "/lead" if name == LEAD else "/"
     return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, role, WEEK)}"

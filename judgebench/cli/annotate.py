@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import typer
 
 from judgebench.cli.groups import Commands, argument, flag, option
-from judgebench.cli.options import DecisionRuleOption, VerdictsOption
 from judgebench.cli.show import AsJson, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 from judgebench.text import counted
@@ -120,42 +119,6 @@ def status(study: StudyFolder, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def look(
-    study: StudyFolder,
-    verdicts: VerdictsOption = None,
-    answers: Path | None = option(None, "FILE", "The answers, if at hand."),
-    rule: DecisionRuleOption = None,
-) -> None:
-    """Decide on judges before all labels are there, at an interim analysis that was declared.
-
-    Each declared number of complete items allows one for all judges, with intervals that keep a
-    false REPLACE as rare as a single one at the end would.
-
-    Example: judgebench annotate look runs/labels --verdicts judge.csv
-    """
-    import pandas as pd
-
-    import judgebench as jb
-    from judgebench.annotation.looks import due_look, keep_look
-    from judgebench.annotation.store import open_store
-    from judgebench.rubric import Rubric
-
-    with open_store(study) as store:
-        due = due_look(store)
-        if not verdicts:
-            raise SetupError(Problem("name the verdicts of all judges", field="--verdicts"))
-        rubric = Rubric.model_validate(store.meta["rubric"])
-        labelled = jb.study(pd.DataFrame(due.rows), verdicts, answers, rubric=rubric)
-        decided = jb.decide(labelled, rule=rule, looks=due.shares)
-        keep_look(store, due)
-    typer.echo(
-        f"Interim analysis {len(due.shares)}, at {counted(due.n_items, 'item')}, with intervals of "
-        f"{100 * decided.rule.level:.4g} %"
-    )
-    show({"decide": decided}, labelled.name, Output())
-
-
-@app.command()
 def link(study: StudyFolder, name: Person) -> None:
     """Print a new link for somebody. It works once, within a week; earlier sessions go on.
 
@@ -172,7 +135,6 @@ def export(
     study: StudyFolder,
     to: Path | None = option(None, "FILE", "Default: labels.csv or the like in STUDY."),
     calibration: bool = flag("Also the calibration round."),
-    events: bool = flag("Instead, the log of every event."),
 ) -> None:
     """Write the labels that count now as a table, also while the study is served.
 
@@ -180,7 +142,7 @@ def export(
     """
     from judgebench.annotation import export as tables
 
-    echo_each(tables.export(study, to, calibration=calibration, events=events))
+    echo_each(tables.export(study, to, calibration=calibration))
 
 
 @app.command()

@@ -28,6 +28,9 @@ def decide(
     require: list[str] = option(
         (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless it is reached. Repeatable."
     ),
+    looks: list[float] = option(
+        (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
+    ),
     certificate: str = option(
         "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
     ),
@@ -44,7 +47,7 @@ def decide(
     from judgebench.decisions.decision import unreached
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
-    decisions = jb.decide(study, rule=rule)
+    decisions = jb.decide(study, rule=rule, looks=looks)
     missed = unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)

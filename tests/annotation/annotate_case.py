@@ -75,7 +75,7 @@ def give_labels(
         )
         for key, label in labels.items()
     ]  # fmt: skip
-    assert not store.save([(annotator, events)])[0].refused
+    assert not store.save(annotator, events).refused
 
 
 @dataclass

@@ -41,7 +41,7 @@ def screen(place: int) -> Screen:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """Two screens of calibration for all three; six more for ann and ben, cem has two of them."""
-    meta = {"name": "t", "task": "labels", "seed": 0, "looks": [3],
+    meta = {"name": "t", "task": "labels", "seed": 0, 
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     made = Store.create(tmp_path / "study.sqlite", meta)
     every = [screen(i) for i in range(8)]
@@ -176,8 +176,6 @@ def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store)
         store, ADJUDICATED, "s2", {"harm": "some"}, reason="guideline gap", remark="see page 2"
     )
     after = Collected(store).figures
-    assert after.pop("reasons")[0] == {"metric": "harm", "of": 2, "reasons": {"guideline gap": 1}}
-    before.pop("reasons")
     assert {**before, "at": ""} == {**after, "at": ""}
     *_, last = Collected(store).disagreements
     said = [last["adjudication"][key] for key in ("label", "reason", "remark")]

@@ -65,10 +65,10 @@ def test_what_is_being_saved_when_the_server_ends_is_answered(
 ) -> None:
     saving, may_go_on, answers = threading.Event(), threading.Event(), list[Any]()
 
-    def slow(store: Store, batches: Sequence[Any]) -> list[Saved]:
+    def slow(store: Store, who: str, events: Sequence[Any]) -> Saved:
         saving.set()
         assert may_go_on.wait(PATIENCE)
-        return save(store, batches)
+        return save(store, who, events)
 
     with served(small_study(tmp_path)) as site:
         ann, save = site.enters("ann"), Store.save

@@ -150,3 +150,10 @@ def test_the_report_opens_with_the_decisions(call, run_folder: Path, tmp_path: P
     assert {(row["judge"], row["outcome"]) for row in rows} == {
         ("expert", "REPLACE"), ("says-polite", "DO NOT USE"),
     }  # fmt: skip
+
+
+def test_an_interim_analysis_is_decided_at_its_level(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
+    looks = ("--looks", "0.2", "--looks", "0.4")
+    code, out, _ = call("decide", run_folder, *looks, "-v")
+    assert code == 0
+    assert "interim analysis 2, at 40 % of the planned answers" in " ".join(out.split())
