@@ -58,7 +58,7 @@ _SCREEN = replace(
     down=("metric", "judge"),
     notes=(),
 )
-_SCORES = TuningTable(
+SCORES = TuningTable(
     "tuning_scores",
     "Judges that learnt, out of fold, beside what they learnt from and baselines",
     lambda tuned: tuned.rows.select("score"),
@@ -83,7 +83,7 @@ _OTHERWISE = TuningTable(
 
 def tuning_part(tuned: Tuned) -> ReportSection:
     """The part."""
-    gains, scores = show(tuned, _GAINS), show(tuned, _SCORES)
+    gains, scores = show(tuned, _GAINS), show(tuned, SCORES)
     blocks = (
         Block("Judges that learn", tables=(gains, scores), on_screen=True),
         Block("Taught otherwise", tables=(show(tuned, _OTHERWISE),), on_screen=True),
