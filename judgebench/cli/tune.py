@@ -149,17 +149,16 @@ def generator(
     from judgebench.runs.judging import PATIENCE_S, Stop, ctrl_c
     from judgebench.tuning.config import LoraConfig
     from judgebench.tuning.generator import tune_generator
-    from judgebench.tuning.train import recipe_of
 
     texts = pairs_of(recipe, "--recipe")
     settings = {key: parse_yaml(text, "--recipe") for key, text in texts.items()}
     entry = {"name": "generator", "learn": "lora", "model": model, **settings}
-    lora, stop = recipe_of(validate(entry, LoraConfig, "--recipe")), Stop()
+    lora, stop = validate(entry, LoraConfig, "--recipe"), Stop()
     pairs = to.with_name(f"{to.name}.pairs.jsonl")
     write_pairs(load_task(task, data_folder=data_folder, seed=seed), pairs)
     with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say, PATIENCE_S):
         watch = Watch(f"tuning {to.name}", display, stop)
-        facts = tune_generator(pairs, model, to, lora, watch)
+        facts = tune_generator(pairs, lora, to, watch)
     typer.echo(
         f"{facts['steps']:,} steps, loss {facts['first_loss']:.3f} to {facts['last_loss']:.3f}; "
         f"to write with it: backend: transformers:{to}"

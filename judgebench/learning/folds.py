@@ -27,7 +27,7 @@ from judgebench.studies.answers import IndexedAnswers
 _SHARE, _OF = 4, 5
 _PASSAGE = 30  # runs of a text that may be alike to a longer one because that holds it
 _SHORT = 10  # of fewer words, only equal texts are alike
-_ROWS, _PAIRS = 256, 20_000  # texts, and pairs of them, that are compared at a time
+_ROWS = 256  # texts that are compared at a time with all
 
 _Runs = NDArray[np.uint64]
 
@@ -46,9 +46,7 @@ def alike(texts: Sequence[str]) -> IntArray:
     Two texts are alike where they have the same words, or, of at least ten words each, where at
     least 0.8 of the runs of three words that occur in either occur in both; or where the shorter
     one has at least 30 different runs, 0.8 of which occur in the longer (a passage; a stock reply
-    is shorter). Case and punctuation do not count. Nothing is estimated: a text is compared with
-    those alone that hold one of its rarest runs, which misses none (Chaudhuri, Ganti and Kaushik
-    2006, "A Primitive Operator for Similarity Joins in Data Cleaning": prefix filtering).
+    is shorter). Case and punctuation do not count. Nothing is estimated.
 
     >>> alike(["Call a doctor.", "call a doctor", "Call a nurse."]).tolist()
     [0, 0, 1]
@@ -73,29 +71,15 @@ def _joined(sets: Sequence[_Runs]) -> IntArray:
     if not sets:
         return group
     sizes = np.array([len(runs) for runs in sets])
-    _, run, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
-    rank = np.argsort(np.argsort(counts, kind="stable"))[run]  # the rarest run has 0
-    row = np.repeat(np.arange(len(sets)), sizes)
-    rank = rank[np.lexsort((rank, row))]
+    _, run = np.unique(np.concatenate(sets), return_inverse=True)
     begins = np.concatenate([[0], np.cumsum(sizes)])
-    shape = (len(sets), len(counts))
-    holds = csr_array((np.ones(len(rank), np.int32), rank, begins), shape)
-    # Two that are alike share 4/5 of the smaller at least, and so one of its rarest fifth.
-    is_rare = np.arange(len(rank)) - begins[row] <= (sizes // _OF)[row]
-    rarest = csr_array((is_rare.astype(np.int32), rank, begins), shape, copy=True)
-    rarest.eliminate_zeros()
+    holds = csr_array((np.ones(len(run), np.int32), run, begins))
     held_by = holds.T.tocsr()
     for begin in range(0, len(sets), _ROWS):
-        near = (rarest[begin : begin + _ROWS] @ held_by).tocoo()
-        one, other = near.row + begin, near.col
-        is_due = sizes[one] <= sizes[other]
-        while (is_due := is_due & (group[one] != group[other])).any():
-            one, other = one[is_due], other[is_due]
-            pair = one[:_PAIRS], other[:_PAIRS]
-            both = holds[pair[0]].multiply(holds[pair[1]]).sum(axis=1)
-            joined = _are_alike(sizes[pair[0]], sizes[pair[1]], both)
-            group = _connected(len(sets), group[pair[0][joined]], group[pair[1][joined]])[group]
-            is_due = np.arange(len(one)) >= _PAIRS
+        shared = (holds[begin : begin + _ROWS] @ held_by).tocoo()
+        one, other = shared.row + begin, shared.col
+        joined = _are_alike(sizes[one], sizes[other], shared.data)
+        group = _connected(len(sets), group[one[joined]], group[other[joined]])[group]
     return group
 
 

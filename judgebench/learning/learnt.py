@@ -20,7 +20,7 @@ from judgebench.data.formats import to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.learning.folds import Folds, components, folds_of
+from judgebench.learning.folds import Folds, folds_of
 from judgebench.records import Answer, HumanLabel, Status, Verdict, content_hash, signature_of
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
@@ -255,15 +255,10 @@ class Learner(Protocol):
 
 def describe_folds(material: Material) -> Mapping[str, Any]:
     """A description of the folds for the manifest."""
-    folds, labelled, cells = material.folds, material.labelled, material.cells
-    others = [int((folds.of[labelled] != number).sum()) for number in range(len(cells))]
-    tied = np.bincount(components(folds.question, folds.text))
     return {
-        "answers": [len(cell.judged) for cell in cells],
-        "learnt_from": [len(cell.train) for cell in cells],
-        "left_out": [n - len(cell.train) for n, cell in zip(others, cells, strict=True)],
-        "largest": int(tied.max(initial=0)),
-        "joined": folds.joined,
+        "answers": [len(cell.judged) for cell in material.cells],
+        "learnt_from": [len(cell.train) for cell in material.cells],
+        "joined": material.folds.joined,
     }
 
 

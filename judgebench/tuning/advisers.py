@@ -126,24 +126,21 @@ class _MessagesOnly(NoProgress):
         self._progress.say(message)
 
 
-def judged_labels(
-    judge: Judge, train: TrainingSet, rows: IntArray, folder: Path, work: Work
-) -> IntArray:
-    """(metrics, rows): the index of the label that the judge gives to these answers of the set, -1
+def judged_labels(judge: Judge, asked: TrainingSet, folder: Path, work: Work) -> IntArray:
+    """(metrics, answers): the index of the label that the judge gives to each answer of the set, -1
     where it gives none. Its verdicts are kept in the folder.
 
     Raises BudgetSpent, Interrupted, and what its engine raises.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    answers, run = indexed(train.answers), RunFolder(folder)
-    groups = RequestGroups(judge, answers)
-    groups.rows = rows.astype(np.int64)
-    judge_answers(judge, groups, replace(work, folder=run, progress=_MessagesOnly(work.progress)))
+    answers, run = indexed(asked.answers), RunFolder(folder)
+    bars = replace(work, folder=run, progress=_MessagesOnly(work.progress))
+    judge_answers(judge, RequestGroups(judge, answers), bars)
     if work.stop.wanted:
         raise Interrupted
-    metrics, path = train.rubric.metrics, run.verdict_path(judge.name)
+    metrics, path = asked.rubric.metrics, run.verdict_path(judge.name)
     verdicts = FiledVerdicts(path, judge.signature, answers, metrics)
-    return np.array([verdicts.label_indices(metric, answers) for metric in metrics])[:, rows]
+    return np.array([verdicts.label_indices(metric, answers) for metric in metrics])
 
 
 def costs_in(path: Path) -> Iterator[float]:

@@ -124,13 +124,14 @@ class RecalibrateConfig(Learn):
 
 
 class LoraConfig(Learn):
-    """A language model that is tuned: an adapter of this `rank` (LoRA), or `full`, all its weights.
+    """A language model that is tuned: an adapter of this `rank` (LoRA).
 
     `model` is `smollm2`, a GGUF file, a folder or a hub name. A step of the training takes `batch`
     examples and computes at most `tokens` side by side, so that fewer need less memory. What is
     longer than the `context` is left out of the training. It is asked with the `prompt`, and for
-    label `probabilities` as any judge. `alpha` is twice the rank unless given, and `learning_rate`
-    2e-4, or 2e-5 of all weights.
+    label `probabilities` as any judge. `alpha` is twice the rank unless given. AdamW (Loshchilov
+    and Hutter 2019) takes the steps; its `learning_rate` rises over the first tenth of them and
+    then falls, both linearly.
 
     `stages` are learnt in order: files of machine-made labels, `human`, and `mixed`, what the other
     stages leave of all of them. A stage draws half of its data where there is a mixed one to take
@@ -140,9 +141,9 @@ class LoraConfig(Learn):
 
     learn: Literal["lora"]
     model: str
-    rank: Annotated[int, Field(ge=1, le=1024)] | Literal["full"] = 16
+    rank: int = Field(default=16, ge=1, le=1024)
     alpha: float | None = Field(default=None, gt=0)
-    learning_rate: float | None = Field(default=None, gt=0, le=1)
+    learning_rate: float = Field(default=2e-4, gt=0, le=1)
     epochs: int = Field(default=3, ge=1, le=1000)
     batch: int = Field(default=8, ge=1, le=4096)
     tokens: int = Field(default=4096, ge=64)
@@ -150,6 +151,12 @@ class LoraConfig(Learn):
     prompt: str = "structured"
     probabilities: Conditioning | None = None
     stages: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The facts on which the weights depend: `tokens` only bound the memory."""
+        keys = {"rank", "learning_rate", "epochs", "batch", "context", "seed"}
+        return {**self.model_dump(include=keys), "alpha": self.alpha or 2 * self.rank}
 
 
 _MODELS: dict[str, type[Learn]] = {

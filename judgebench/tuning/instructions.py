@@ -27,7 +27,6 @@ from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work
 from judgebench.runs.load import open_judge
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.studies.answers import indexed
 from judgebench.tuning.advisers import (
     Adviser,
     OfJudge,
@@ -122,7 +121,7 @@ class _Search:
         right = self._right(self.train.rubric, held_out)[None]
         for number in range(self.entry.revisions):
             parent = rubrics[int(right.mean(axis=1).argmax())]
-            revised = self._revised(parent, np.sort(rng.permutation(shown)[:_SHOWN]), number)
+            revised = self._revised(parent, _drawn(shown, _SHOWN, rng), number)
             if isinstance(revised, str):
                 outcomes[revised] += 1
             else:
@@ -136,37 +135,32 @@ class _Search:
         }  # fmt: skip
         return rubrics[best], facts
 
-    def _parts(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Rows that revisions are made of, and rows that are held back to choose by."""
-        row = indexed(self.train.answers).row
-        two = next(self.train.folds(3, self.entry.seed))
-        shown, held = (np.array([row(a.item_id) for a in part.answers], np.int64) for part in two)
-        if not len(shown) or not len(held):
+    def _parts(self, rng: np.random.Generator) -> tuple[TrainingSet, TrainingSet]:
+        """Answers that revisions are made of, and answers that are held back to choose by."""
+        shown, held_out = next(self.train.folds(3, self.entry.seed))
+        if not len(shown) or not len(held_out):
             raise SetupError("no question is left to choose a wording by: label more questions")
-        return shown, np.sort(rng.permutation(held)[:_MAX_HELD_OUT])
+        return shown, _drawn(held_out, _MAX_HELD_OUT, rng)
 
-    def _right(self, rubric: Rubric, rows: IntArray) -> FloatArray:
-        """(rows,): of the labels of each, the share that the judge gives by this wording."""
-        truth = self._truth(rows)
-        is_right = (self._labels(rubric, rows) == truth) & (truth >= 0)
+    def _right(self, rubric: Rubric, part: TrainingSet) -> FloatArray:
+        """(answers,): of the labels of each, the share that the judge gives by this wording."""
+        truth = np.array([*part.labels.values()])
+        is_right = (self._labels(rubric, part) == truth) & (truth >= 0)
         return np.asarray(is_right.sum(axis=0) / (truth >= 0).sum(axis=0))
 
-    def _truth(self, rows: IntArray) -> IntArray:
-        return np.array([self.train.labels[m.id][rows] for m in self.train.rubric.metrics])
-
-    def _labels(self, rubric: Rubric, rows: IntArray) -> IntArray:
-        """(metrics, rows): what the judge says by this wording."""
+    def _labels(self, rubric: Rubric, part: TrainingSet) -> IntArray:
+        """(metrics, answers): what the judge says by this wording."""
         name = f"wording-{rubric.content_hash}"
         judge = self.judge.asked_otherwise(name, rubric=rubric)
-        return judged_labels(judge, self.train, rows, self.folder, self.work)
+        return judged_labels(judge, part, self.folder, self.work)
 
-    def _revised(self, parent: Rubric, rows: IntArray, number: int) -> Rubric | str:
+    def _revised(self, parent: Rubric, shown: TrainingSet, number: int) -> Rubric | str:
         """Another wording, or what became of the proposal."""
         labels = "\n\n".join(map(Metric.prompt_line, parent.metrics))
         user = "\n\n".join([
             f"The instructions:\n{parent.instructions}",
             f"The labels:\n{labels}",
-            *self._cases(parent, rows),
+            *self._cases(parent, shown),
             "Reply with one JSON object with the key `instructions`: the new instructions.",
         ])  # fmt: skip
         seed = int(content_hash([self.entry.seed, number]), 16) % 2**31
@@ -182,17 +176,21 @@ class _Search:
         except ValueError:
             return why_unread(reply)
 
-    def _cases(self, rubric: Rubric, rows: IntArray) -> Iterator[str]:
+    def _cases(self, rubric: Rubric, shown: TrainingSet) -> Iterator[str]:
         """Each answer, with what the judge and people said of it."""
-        judged, truth = self._labels(rubric, rows), self._truth(rows)
-        for column, row in enumerate(rows.tolist()):
-            answer = self.train.answers[row]
+        judge_labels = self._labels(rubric, shown)
+        for row, answer in enumerate(shown.answers):
             lines = [fenced(answer.question, answer.text[:_CHARACTERS])]
-            for place, metric in enumerate(rubric.metrics):
+            for metric, labels in zip(rubric.metrics, judge_labels, strict=True):
                 texts = [*metric.label_texts, "no label"]
-                said, right = texts[judged[place, column]], texts[truth[place, column]]
+                said, right = texts[labels[row]], texts[shown.labels[metric.id][row]]
                 lines.append(f'{metric.id}: the judge said "{said}"; people said "{right}".')
             yield "\n".join(lines)
+
+
+def _drawn(train: TrainingSet, n: int, rng: np.random.Generator) -> TrainingSet:
+    """So many of the answers at random, in their order."""
+    return train.only(np.sort(rng.permutation(len(train))[:n]))
 
 
 def _shown_best(right: FloatArray) -> int:

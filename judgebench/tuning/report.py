@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -58,7 +58,7 @@ _SCREEN = replace(
     down=("metric", "judge"),
     notes=(),
 )
-_SCORES = TuningTable(
+SCORES = TuningTable(
     "tuning_scores",
     "Judges that learnt, out of fold, beside what they learnt from and baselines",
     lambda tuned: tuned.rows.select("score"),
@@ -83,7 +83,7 @@ _OTHERWISE = TuningTable(
 
 def tuning_part(tuned: Tuned) -> ReportSection:
     """The part."""
-    gains, scores = show(tuned, _GAINS), show(tuned, _SCORES)
+    gains, scores = show(tuned, _GAINS), show(tuned, SCORES)
     blocks = (
         Block("Judges that learn", tables=(gains, scores), on_screen=True),
         Block("Taught otherwise", tables=(show(tuned, _OTHERWISE),), on_screen=True),
@@ -126,27 +126,18 @@ def _cell(tuned: Tuned, row: Row) -> Content:
 
 
 def _folds(tuned: Tuned) -> Iterator[str]:
-    """A description of the folds, and of what was left out of what is learnt."""
+    """A description of the folds."""
     if not (folds := tuned.folds):
         return
-    tied = counted(folds["largest"], "answer")
+    answers, labelled = folds["answers"], folds["learnt_from"]
     yield (
-        f"{counted(len(folds['answers']), 'fold')} of {_span(folds['answers'])} answers, each "
-        f"judged by what was learnt from {_span(folds['learnt_from'])} answers with human labels."
+        f"{counted(len(answers), 'fold')} of {min(answers):,} to {max(answers):,} answers, judged "
+        f"by what was learnt from {min(labelled):,} to {max(labelled):,} answers with human labels."
     )
     if folds["joined"]:
+        yield "Answers to one question, and answers that say nearly the same, are in one fold."
+    else:
         yield (
-            "Answers to one question, and answers that say nearly the same, are in one fold; the "
-            f"largest group that is tied together so holds {tied}."
+            "Texts that say nearly the same tie too many answers together for one fold: whole "
+            "questions are in a fold, and what says nearly the same is not learnt from."
         )
-        return
-    yield (
-        f"Texts that say nearly the same tie {tied} together, too many for one fold: whole "
-        "questions are in a fold, and what says nearly the same as an answer of the fold is not "
-        f"learnt from ({counted(sum(folds['left_out']), 'answer')} left out over all folds)."
-    )
-
-
-def _span(sizes: Sequence[int]) -> str:
-    least, most = min(sizes), max(sizes)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

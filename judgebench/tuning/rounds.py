@@ -242,34 +242,39 @@ class Rounds(Learner):
         return self._learner.costs(folder)
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        rounds, waiting, stopped = [], list[str](), "all rounds are done"
+        rounds, waiting = [], list[str]()
         proposals, taken = dict[str, Dialogue](), dict[str, Dialogue]()
-        for number in range(1, self._config.n + 1):
+        for _ in range(self._config.n):
             dialogues = discuss(self._cases(_revised(train, taken), work), self._panel, work)
             proposed = {key: d for key, d in dialogues.items() if d.is_proposal}
             proposals |= proposed
-            accepted, undecided = self._decide(proposed)
+            accepted = {key: d for key, d in proposed.items() if self._is_accepted(key, d)}
+            undecided = [key for key, d in proposed.items() if self._is_accepted(key, d) is None]
             waiting += undecided
             outcomes = Counter(dialogue.outcome for dialogue in dialogues.values())
             rounds.append({"outcomes": dict(outcomes), "revised": len(accepted)})
-            if undecided and self._config.decide == "people":
-                stopped = f"round {number} waits for {len(undecided)} decisions"
-                break
-            if not accepted:
-                stopped = f"round {number} revises nothing"
+            if not accepted or (undecided and self._config.decide == "people"):
                 break
             taken |= accepted
-        work.progress.say(f"{self._home.name}: {stopped} ({folder.name})")
+        told = f"{len(taken)} labels are revised, {len(waiting)} wait for a decision"
+        work.progress.say(f"{self._home.name}: {told} ({folder.name})")
         facts = self._learner.fit(_revised(train, taken), folder, work)
-        told = [
+        lines = [
             {
                 "key": key, **dialogue.to_plain(), "taught": key in taken,
                 "decision": self._decisions.get(key),
             }
             for key, dialogue in proposals.items()
         ]  # fmt: skip
-        about = {"rounds": rounds, "stopped": stopped, "revised": len(taken)}
-        return {**facts, **about, "waiting": waiting, "proposals": told}
+        about = {"rounds": rounds, "revised": len(taken)}
+        return {**facts, **about, "waiting": waiting, "proposals": lines}
+
+    def _is_accepted(self, key: str, dialogue: Dialogue) -> bool | None:
+        """Whether a proposal is taught; None where people have to decide."""
+        if dialogue.outcome == "agreed" and self._config.decide == "agreed":
+            return True
+        decision = self._decisions.get(key)
+        return decision["decision"] == ACCEPT if decision else None
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         return self._learner.judge(tasks, folder)
@@ -282,20 +287,6 @@ class Rounds(Learner):
 
     def close(self) -> None:
         self._learner.close()
-
-    def _decide(
-        self, proposed: Mapping[str, Dialogue]
-    ) -> tuple[Mapping[str, Dialogue], Sequence[str]]:
-        """The proposals that are taken, and the keys of those that people have to decide."""
-        taken, waiting = {}, []
-        for key, dialogue in proposed.items():
-            if dialogue.outcome == "agreed" and self._config.decide == "agreed":
-                taken[key] = dialogue
-            elif key not in self._decisions:
-                waiting.append(key)
-            elif self._decisions[key]["decision"] == ACCEPT:
-                taken[key] = dialogue
-        return taken, waiting
 
     def _cases(self, taught: TrainingSet, work: Work) -> Iterator[Case]:
         """Where the judge, out of fold inside this set, gives another label than it is taught."""
@@ -316,7 +307,7 @@ class Rounds(Learner):
             facts = self._learner.fit(train, folder, work)
             write_atomically(folder / LEARNT, to_json(dict(facts), indent=1).encode())
         judge = _Nested(self._learner, self._home.name, signature, folder)
-        return judged_labels(judge, judged, np.arange(len(judged)), folder, work)
+        return judged_labels(judge, judged, folder, work)
 
 
 @dataclass

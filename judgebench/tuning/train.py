@@ -6,7 +6,6 @@ import json
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,12 +50,11 @@ from judgebench.runs.judging import Work
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example, Texts, blocks_of, described
 
-_RATE, _RATE_OF_ALL = 2e-4, 2e-5  # of an adapter, and of all weights
 Row = tuple[Answer, Mapping[str, str], str]  # an answer, its labels by metric, and the reason
 
 
 class Lora(Learner):
-    """A model with an adapter, or a model of its own, tuned on training blocks.
+    """A model with an adapter that is tuned on training blocks.
 
     It is asked through `TransformersBackend`, as a judge that was never tuned.
     """
@@ -78,7 +76,7 @@ class Lora(Learner):
     def describe(self) -> Mapping[str, Any]:
         about = dict(self._untuned.describe())
         asked = {k: v for k, v in about.items() if k not in ("judge", "rubric", "runtime")}
-        told: dict[str, Any] = {"learn": "lora", "recipe": recipe_of(self._entry).about}
+        told: dict[str, Any] = {"learn": "lora", "recipe": self._entry.recipe}
         if self._entry.stages:
             told["stages"] = list(self._entry.stages)
         return {**told, "asked": asked, "runtime": about["runtime"]}
@@ -87,10 +85,9 @@ class Lora(Learner):
         blocks = blocks_of(train_on, self._entry.stages, self._entry.seed)
         texts = [[one for row in rows_of(b.train) for one in self.examples(*row)] for b in blocks]
         watch = Watch(f"{self._entry.name} {folder.name}", work.progress, work.stop)
-        facts = train(texts, self._base, recipe_of(self._entry), folder, watch)
+        facts = train(texts, self._entry, folder, watch)
         told = described(blocks, self._entry.seed)
-        home = folder / (MODEL if self._entry.rank == "full" else ADAPTER)
-        return {**facts, **told, "sha256": self._hash(home)}
+        return {**facts, **told, "sha256": identify_adapter(folder / ADAPTER)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         if self._tuned is None or self._tuned[0] != folder:
@@ -133,32 +130,24 @@ class Lora(Learner):
         return Texts(self._base)
 
     def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
-        """Copy the adapter or the model, with its tokenizer. Raises SetupError where there is no
-        adapter to merge."""
-        is_adapter = self._entry.rank != "full"
-        if not is_adapter:
-            super().export(folder / MODEL, to, merged=merged)
-        elif merged:
+        """Copy the adapter, or write the whole model, with its tokenizer."""
+        if merged:
             merge(self._base, folder / ADAPTER, to)
         else:
             shutil.copytree(folder / ADAPTER, to, ignore=shutil.ignore_patterns(BASE))
             tokenizer_of(self._base).save_pretrained(to)
 
     def _opened(self, folder: Path) -> TransformersBackend:
-        # An export holds itself what a training leaves in a folder below.
-        below = (folder / name for name in (ADAPTER, MODEL))
-        home = next((path for path in below if path.is_dir()), folder)
         learnt = folder / LEARNT
-        if learnt.is_file() and json.loads(learnt.read_text())["sha256"] != self._hash(home):
+        if not learnt.is_file():  # an export holds itself what a training leaves in a folder below
+            adapter = folder if (folder / CONFIG).is_file() else None
+            return TransformersBackend(
+                self._base if adapter else str(folder), self._settings, adapter
+            )
+        if json.loads(learnt.read_text())["sha256"] != identify_adapter(folder / ADAPTER):
             message = "holds other weights than were trained: delete it to train again"
             raise SetupError(Problem(message, str(folder)))
-        if (home / CONFIG).is_file():
-            return TransformersBackend(self._base, self._settings, home)
-        return TransformersBackend(str(home), self._settings)
-
-    def _hash(self, home: Path) -> str:
-        is_adapter = (home / CONFIG).is_file()
-        return identify_adapter(home) if is_adapter else identify(str(home))["sha256"]
+        return TransformersBackend(self._base, self._settings, folder / ADAPTER)
 
 
 def rows_of(train_on: TrainingSet) -> Iterator[Row]:
@@ -169,59 +158,19 @@ def rows_of(train_on: TrainingSet) -> Iterator[Row]:
         yield answer, {m.id: m.label_texts[code] for m, code in codes if code >= 0}, reason
 
 
-def recipe_of(entry: LoraConfig) -> Recipe:
-    """The recipe of training in the keys of the entry."""
-    rank = None if entry.rank == "full" else entry.rank
-    rate = entry.learning_rate or (_RATE_OF_ALL if rank is None else _RATE)
-    return Recipe(
-        rank, entry.alpha or 2 * (rank or 0), rate, entry.epochs, entry.batch, entry.tokens,
-        entry.context, entry.seed,
-    )  # fmt: skip
-
-
-ADAPTER, MODEL = "adapter", "model"  # in the folder: what was trained
+ADAPTER = "adapter"  # in the folder: what was trained
 _DONE = "trained.json"
 _FORM = 2  # of this training; a change to it makes other weights of the same recipe
 _UNBOUNDED = 1 << 30
 MEMORY = "out of memory in training: lower tokens (it then goes on), context or rank"
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """The settings of training: every block `epochs` times, in steps of `batch` examples. AdamW
-    (Loshchilov and Hutter 2019), whose learning rate rises over the first tenth of all steps and
-    then falls, both linearly.
-
-    `rank` is that of the adapter (LoRA, Hu et al. 2021, on every linear layer), None to train all
-    weights. `tokens` are computed side by side at most, which bounds the memory: a step whose
-    examples hold more is computed in several passes. An example that is longer than the `context`,
-    or than that of the model, is left out and counted.
-    """
-
-    rank: int | None = 16
-    alpha: float = 32
-    learning_rate: float = 2e-4
-    epochs: int = 3
-    batch: int = 8
-    tokens: int = 4096
-    context: int | None = None
-    seed: int = 0
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """The facts on which the weights depend: the passes only round."""
-        return {key: value for key, value in asdict(self).items() if key != "tokens"}
-
-
-UNWATCHED = Watch()
-
-
 def train(
-    blocks: Sequence[Sequence[Example]], base: str, recipe: Recipe, folder: Path,
-    watch: Watch = UNWATCHED,
-) -> Mapping[str, Any]:  # fmt: skip
-    """Train the model `base` (folder, hub name or GGUF file) on the blocks, one after another, and
-    leave `adapter/` or, without a rank, `model/` in the folder; returns facts about the training.
+    blocks: Sequence[Sequence[Example]], config: LoraConfig, folder: Path, watch: Watch
+) -> Mapping[str, Any]:
+    """Train an adapter (LoRA, Hu et al. 2021, on every linear layer) of the entry's model on the
+    blocks, one after another, each `epochs` times in steps of `batch` examples, and leave
+    `adapter/` in the folder; returns facts about the training.
 
     The same call goes on where an earlier one was cut off, on the same machine to the same weights
     as an uninterrupted one, bit for bit. Raises SetupError for what cannot be trained, RunError
@@ -230,17 +179,17 @@ def train(
     """
     if not any(blocks):
         raise SetupError("nothing to train on: no example is left")
-    identity = identify(base)
+    identity = identify(local_path(config.model))
     texts = [[[one.ids, one.places] for one in block] for block in blocks]
-    signature = content_hash([_FORM, identity, recipe.about, texts])
+    signature = content_hash([_FORM, identity, config.recipe, texts])
     done = folder / _DONE
     if done.exists() and (found := json.loads(done.read_text()))["signature"] == signature:
         return {**found["facts"]}
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with memory_errors(MEMORY), seeded(recipe.seed):
-        training = _Training(blocks, identity, base, recipe, watch)
-        final = folder / (MODEL if recipe.rank is None else ADAPTER)
+    final = folder / ADAPTER
+    with memory_errors(MEMORY), seeded(config.seed):
+        training = _Training(blocks, identity, config, watch)
         log = run(training.steps(), final, signature, watch)
     facts = training.facts([entry["loss"] for entry in log if "loss" in entry])
     content = {"signature": signature, "base": identity, "facts": facts}
@@ -254,18 +203,18 @@ class _Training:
     """The parts of one training."""
 
     def __init__(
-        self, blocks: Sequence[Sequence[Example]], identity: Mapping[str, str], base: str,
-        recipe: Recipe, watch: Watch,
+        self, blocks: Sequence[Sequence[Example]], identity: Mapping[str, str],
+        config: LoraConfig, watch: Watch,
     ) -> None:  # fmt: skip
         import torch
 
-        self._recipe, self._identity = recipe, identity
+        self._config, self._identity = config, identity
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._half = has_bf16(self._device)
-        self._model, self._tokenizer = _model_of(base, recipe, self._half)
+        self._model = _model_of(config, self._half)
         self._model.to(self._device)
         known = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        context = min(recipe.context or _UNBOUNDED, known or _UNBOUNDED)
+        context = min(config.context or _UNBOUNDED, known or _UNBOUNDED)
         self._blocks = [[one for one in b if len(one.ids) <= context] for b in blocks]
         n, n_read = (sum(map(len, some)) for some in (blocks, self._blocks))
         self._left_out = n - n_read
@@ -281,22 +230,22 @@ class _Training:
         """The examples of each step."""
         for number, examples in enumerate(self._blocks):
             lengths = [len(one.ids) for one in examples]
-            for epoch in range(self._recipe.epochs):
-                chance = random.Random(f"{self._recipe.seed}/{number}/{epoch}")
-                for places in length_buckets(lengths, self._recipe.batch, chance):
+            for epoch in range(self._config.epochs):
+                chance = random.Random(f"{self._config.seed}/{number}/{epoch}")
+                for places in length_buckets(lengths, self._config.batch, chance):
                     yield [examples[place] for place in places]
 
     def steps(self) -> Training:
         return Training(
-            self._model, len(self._batches), self._losses, self._save, self._recipe.learning_rate,
-            self._recipe.seed,
+            self._model, len(self._batches), self._losses, self._save, self._config.learning_rate,
+            self._config.seed,
         )  # fmt: skip
 
     def _losses(self, step: int) -> Iterator[Any]:
         """Of the passes of a step; their sum is the mean loss of a token that is learnt."""
         examples = self._batches[step]
         n = sum(len(one.places) for one in examples)
-        return (self._loss(some) / n for some in _passes(examples, self._recipe.tokens))
+        return (self._loss(some) / n for some in _passes(examples, self._config.tokens))
 
     def _loss(self, examples: Sequence[Example]) -> Any:
         """The summed cross-entropy of what is learnt in a pass.
@@ -334,10 +283,6 @@ class _Training:
         return torch.nn.functional.cross_entropy(chosen, tensor(targets), reduction="sum")
 
     def _save(self, folder: Path) -> None:
-        if self._recipe.rank is None:
-            self._model.save_pretrained(folder)
-            self._tokenizer.save_pretrained(folder)
-            return
         self._model.peft_config["default"].base_model_name_or_path = self._identity["model"]
         self._model.save_pretrained(folder, save_embedding_layers=False)
         (folder / "README.md").unlink(missing_ok=True)  # an empty form
@@ -356,17 +301,16 @@ class _Training:
         }
 
 
-def _model_of(base: str, recipe: Recipe, half: bool) -> tuple[Any, Any]:
-    """Model and tokenizer. Weights that are not trained need no more than half precision."""
-    if recipe.rank is None:
-        model, tokenizer = load(base, dtype="float32", dense=True)
-        return model, tokenizer
+def _model_of(config: LoraConfig, half: bool) -> Any:
+    """The model with an adapter. Weights that are not trained need no more than half precision."""
     peft = import_peft()
-    model, tokenizer = load(base, dtype="bfloat16" if half else "float32", dense=True)
-    config = peft.LoraConfig(
-        r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
-    )
-    return peft.get_peft_model(model, config), tokenizer
+    dtype = "bfloat16" if half else "float32"
+    model, _ = load(local_path(config.model), dtype=dtype, dense=True)
+    adapter = peft.LoraConfig(
+        r=config.rank, lora_alpha=config.recipe["alpha"], target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )  # fmt: skip
+    return peft.get_peft_model(model, adapter)
 
 
 def _shared(examples: Sequence[Example]) -> int:

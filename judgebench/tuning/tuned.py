@@ -1,14 +1,15 @@
 """The folder that a tuned judge is kept in, to be used on other data.
 
 It holds what the judge learnt (of a language model what transformers and peft read), a README.md
-for people, and judgebench.json: what was learnt how, of what, what it is worth out of fold, the
-rubric that it judges by, sketches of the questions and texts that it learnt from, and the SHA-256
-of every other file; sealed, so that a changed byte shows.
+for people, and judgebench.json: what was learnt how, the rubric that it judges by, sketches of the
+questions and texts that it learnt from, and the SHA-256 of every other file.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -20,41 +21,34 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.files import StrictModel, read_errors, read_object, validate
+from judgebench.files import StrictModel, load_json, validate
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
-from judgebench.judges.retrieval import WORDS
 from judgebench.learning.folds import Known
 from judgebench.learning.learnt import ByLearner, Learner
 from judgebench.models.checkpoints import sha256_of
-from judgebench.records import TRAINED_ON, Status, Verdict
+from judgebench.records import TRAINED_ON, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
-from judgebench.runs.folder import is_sealed
 from judgebench.stats.arrays import IntArray
 from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import Learn, learn_entry
 
 MANIFEST, CARD = "judgebench.json", "README.md"
-# What a learner tells of what it stands on: weights, an encoder, a prompt.
-_SUMS = ("sha256", "revision", "hash")
-_OUR_OWN = ("runtime", "rubric", "recipe", "rounds", "stages")
-# Keys of an entry that say how it is learnt, and not how it then judges.
-_LEARNING = {"instructions": {"rounds", "by"}}
-_USUAL = {"rounds", "stages"}
+_SUMS = ("sha256", "revision", "hash")  # of the weights, encoder or prompt that a learner stands on
+_LEARNING = ("rounds", "stages", "by")  # keys of an entry that say how it is learnt alone
 
 
 class Exported(BaseModel):
-    """The part of manifest.json of which a judge is made.
+    """The content of judgebench.json.
 
-    `recipe` is its entry of bench.yaml, `about` what the learner told of itself, `needs` the
-    signatures of the judges whose verdicts or settings it uses, by name. `questions` and `texts`
-    are sketches of what it learnt from. `seal` changes with every byte of the folder.
+    `recipe` is the judge's entry of bench.yaml, `about` what the learner told of itself, `needs`
+    the signatures of the judges whose verdicts or settings it uses, by name. `questions` and
+    `texts` are sketches of what it learnt from, `files` the SHA-256 of the other files.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    name: str
     recipe: dict[str, Any]
     about: dict[str, Any]
     needs: dict[str, str]
@@ -62,99 +56,88 @@ class Exported(BaseModel):
     questions: tuple[str, ...]
     texts: tuple[str, ...]
     merged: bool
-    files: dict[str, str]
-    seal: str
+    files: dict[str, str] = {}
 
 
 def read_export(folder: Path) -> Exported:
-    """The manifest of a folder in which every file is as it was written.
-
-    Raises SetupError with every file that is missing or was changed.
-    """
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise SetupError(Problem(f"holds no exported judge: {MANIFEST} is missing", str(folder)))
-    with read_errors(path):
-        content = path.read_bytes()
-    if not is_sealed(content):
-        raise SetupError(Problem("was changed after the export", str(path)))
-    exported = validate(read_object(content, path), Exported, str(path))
-    files = {name: folder / name for name in exported.files}
-    raise_any(
-        [
-            Problem("is missing, or was changed after the export", str(path))
-            for name, path in files.items()
-            if not path.is_file() or sha256_of(path) != exported.files[name]
-        ]
-    )
+    """The manifest of a folder in which every file is as it was written. Raises SetupError."""
+    exported = load_json(folder / MANIFEST, Exported, "an exported judge")
+    if exported.files != files_of(folder):
+        raise SetupError(Problem("a file is missing, or was changed after the export", str(folder)))
     return exported
+
+
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """The path of a folder that becomes `folder` once it is full; what a killed process left of one
+    is thrown away. Raises SetupError where something is there already."""
+    if folder.exists():
+        raise SetupError(Problem("is there already, and is not overwritten", str(folder)))
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield part
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file but the manifest, by its path in the folder."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    sums = {str(path.relative_to(folder)): sha256_of(path) for path in files}
+    return {name: sha256 for name, sha256 in sums.items() if name != MANIFEST}
 
 
 def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of an entry by which it judges, without those by which it only learnt."""
-    left_out = _LEARNING.get(recipe["learn"], _USUAL)
-    return {key: value for key, value in recipe.items() if key not in left_out}
+    return {key: value for key, value in recipe.items() if key not in _LEARNING}
 
 
 def rubric_for(folder: Path, theirs: Rubric, ours: Rubric) -> Rubric:
-    """The part of our rubric that the judge judges by. Raises SetupError with every difference."""
-    keys = ("name", "version", "instructions")
-    wrong = [f"{key} differ" for key in keys if getattr(theirs, key) != getattr(ours, key)]
-    mine = {metric.id: metric for metric in ours.metrics}
-    for metric in (m for m in theirs.metrics if mine.get(m.id) != m):
-        wrong.append(f"the metric {metric.id} {'differs' if metric.id in mine else 'is missing'}")
-    if wrong:
-        message = f"is for another rubric: {', '.join(wrong)}"
-        raise SetupError(Problem(message, str(folder), None, "rubric"))
-    return ours.only([metric.id for metric in theirs.metrics])
+    """The part of our rubric that the judge judges by. Raises SetupError where it is another."""
+    rubric = ours.only([metric.id for metric in theirs.metrics if ours.find(metric.id)])
+    if rubric != theirs:
+        keys = [key for key, value in theirs if value != getattr(rubric, key)]
+        message = "is for another rubric: these differ"
+        raise SetupError(Problem(message, str(folder), None, "rubric", ", ".join(keys)))
+    return rubric
 
 
-def check_base(folder: Path, exported: Exported, now: Mapping[str, Any]) -> None:
-    """Raises SetupError where weights, an encoder or a prompt that it stands on are others in what
-    the learner tells `now`."""
-    here = sums_of(now)
-    problems = [
-        Problem(f"is for another {what}", str(folder), None, what, here.get(what, "none"), sum_)
-        for what, sum_ in sums_of(exported.about).items()
-        if here.get(what) != sum_
-    ]
-    raise_any(problems)
-
-
-def sums_of(about: Any, name: str = "") -> dict[str, str]:
+def sums_of(about: Mapping[str, Any], name: str = "") -> dict[str, str]:
     """The sum of each thing that a learner tells it stands on, by what it is."""
-    found: dict[str, str] = {}
-    for key, value in about.items() if isinstance(about, Mapping) else ():
-        if key in _SUMS and isinstance(value, str) and name:
-            found["base" if name == "backend" else name] = value
-        elif key not in _OUR_OWN:
-            found |= sums_of(value, key)
-    return found
+    sums: dict[str, str] = {}
+    for key, value in about.items():
+        if isinstance(value, Mapping):
+            sums |= sums_of(value, key)
+        elif key in _SUMS:
+            sums[name] = value
+    return sums
 
 
 Make = Callable[[Learn, Bench], Learner]
 
 
 class TunedConfig(StrictModel):
-    """`tuned` is the folder of an exported judge. `from` says what the judges that it needs are
-    called here, and `base` where its base weights or its encoder lie, where that is otherwise."""
+    """`tuned` is the folder of an exported judge. The other keys take the place of those of its
+    entry, where the judges that it needs, its base model or its encoder are called otherwise."""
 
     name: Name
     tuned: str
-    source: dict[Name, Name] = Field(default_factory=dict, alias="from")
-    base: str | None = None
+    source: Name | list[Name] | None = Field(default=None, alias="from")
+    model: str | None = None
+    encoder: str | None = None
 
 
 @dataclass(frozen=True)
 class TunedEntry:
-    """An exported judge with its entry as it was, in the names of here. `renamed` are those of the
-    judges that it needs, by those in the export."""
+    """An exported judge with its entry as it was, in the names of here."""
 
     name: str
     folder: Path
     exported: Exported
     how: Learn
-    renamed: Mapping[str, str]
 
     @property
     def needs(self) -> Sequence[str]:
@@ -175,19 +158,15 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     config = validate(value, TunedConfig, str(file), node)
     folder = file.parent / config.tuned
     exported = read_export(folder)
-    message, allowed = "is no judge that the exported one needs", ", ".join(exported.needs)
-    unknown = (name for name in config.source if name not in exported.needs)
-    raise_any([Problem(message, str(file), None, "from", n, allowed or "none") for n in unknown])
-    renamed = {name: config.source.get(name, name) for name in exported.needs}
-    recipe = {**as_judge(exported.recipe), "name": config.name}
-    if of := recipe.get("from"):
-        recipe["from"] = renamed[of] if isinstance(of, str) else [renamed[name] for name in of]
-    if config.base:
-        stands_on = {"model", "encoder", "by"} & recipe.keys()
-        recipe |= {key: config.base for key in stands_on if recipe[key] != WORDS}
+    changes = config.model_dump(by_alias=True, exclude_none=True, exclude={"tuned"})
+    recipe = {**as_judge(exported.recipe), **changes}
     if exported.merged:  # what it was made of is not needed
         recipe["model"] = str(folder.resolve())
-    return TunedEntry(config.name, folder, exported, learn_entry(recipe, file, None), renamed)
+    how = learn_entry(recipe, file, node)
+    if len(how.needs) != len(exported.needs):
+        allowed = f"a name for each of {', '.join(exported.needs)}"
+        raise SetupError(Problem("names too few or too many", str(file), None, "from", "", allowed))
+    return TunedEntry(config.name, folder, exported, how)
 
 
 class TunedJudge(ByLearner):
@@ -202,15 +181,16 @@ class TunedJudge(ByLearner):
         _check_needs(entry, bench)
         learner = make(entry.how, replace(bench, rubric=rubric))
         told = learner.describe()
-        if not exported.merged:
-            check_base(entry.folder, exported, told)
+        if not exported.merged and sums_of(told) != sums_of(exported.about):
+            message = "stands on other weights, another encoder or another prompt"
+            raise SetupError(Problem(message, str(entry.folder), found=entry.name))
         self._folder = entry.folder
         self._questions, self._texts = Known(exported.questions), Known(exported.texts)
         self._known: set[str] = set()
         about = {
             "judge": "tuned",
             **told,
-            "export": {"name": exported.name, "seal": exported.seal},
+            "export": content_hash(exported.files),
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             **({} if rubric == bench.rubric else {"metrics": [m.id for m in rubric.metrics]}),
         }
@@ -249,13 +229,11 @@ def _check_needs(entry: TunedEntry, bench: Bench) -> None:
     """Language models must be those that it learnt with; of recorded verdicts nobody can tell."""
     signed = {judge.name: judge.signature for judge in bench.judges}
     problems = []
-    for old, new in entry.renamed.items():
-        then = entry.exported.needs[old]
-        if new not in bench.names:
+    for name, signature in zip(entry.how.needs, entry.exported.needs.values(), strict=True):
+        if name not in bench.names:
             message, allowed = "is no judge of the benchmark", ", ".join(sorted(bench.names))
-            problems.append(Problem(message, str(entry.folder), None, "from", new, allowed))
-        elif signed.get(new, then) != then:
-            message = f"has another signature than {old}, with which it was learnt"
-            found = f"{new} {signed[new]}"
-            problems.append(Problem(message, str(entry.folder), None, "from", found, then))
+            problems.append(Problem(message, str(entry.folder), None, "from", name, allowed))
+        elif signed.get(name, signature) != signature:
+            message = "has another signature than the judge with which it was learnt"
+            problems.append(Problem(message, str(entry.folder), None, "from", name))
     raise_any(problems)

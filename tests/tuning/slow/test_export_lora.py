@@ -1,6 +1,5 @@
 """A tuned language model elsewhere: as an adapter, a whole model, and trained by others."""
 
-from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,15 +11,10 @@ import judgebench as jb
 from judgebench.errors import SetupError
 from judgebench.models.checkpoints import ChatEncoder
 from judgebench.models.token_scoring import CLOSE, ReplyTokens, common_prefix, label_texts
-from judgebench.progress import NoProgress
 from judgebench.prompt import load_prompt
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Budget, Stop, Work
-from judgebench.runs.load import load_bench
 from judgebench.tuning.config import LoraConfig
-from judgebench.tuning.export import write_judge
 from judgebench.tuning.train import Lora
 
 pytestmark = [
@@ -45,10 +39,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judges = JUDGES.replace("BASE", str(home / "tiny"))
     bench = write_bench(home / "a", judges, 6, MORE)
     jb.run(bench, home / "run")
-    with closing(load_bench(bench, run_folder=home / "run")) as loaded:
-        work = Work(RunFolder(home / "run"), NoProgress(), Budget(None), Stop())
-        write_judge(loaded, "tuned", home / "adapter", work)
-        write_judge(loaded, "tuned", home / "merged", work, merged=True)
+    jb.export_judge(bench, "tuned", home / "adapter", folder=home / "run")
+    jb.export_judge(bench, "tuned", home / "merged", folder=home / "run", merged=True)
     return home
 
 
@@ -85,7 +77,7 @@ def plain_probabilities(home: Path, answer: Answer) -> list[float]:
 
 def test_adapter_and_whole_model_say_the_same(home: Path) -> None:
     judges = (
-        f"  - {{name: adapter, tuned: ../adapter, base: {home / 'tiny'}}}\n"
+        f"  - {{name: adapter, tuned: ../adapter, model: {home / 'tiny'}}}\n"
         "  - {name: merged, tuned: ../merged}"
     )
     bench = write_bench(home / "b", judges, 4, "controls: false")
@@ -117,8 +109,8 @@ def test_adapter_and_whole_model_say_the_same(home: Path) -> None:
 
 def test_an_adapter_for_another_base(home: Path) -> None:
     write_tiny_model(home / "other", seed=1)
-    judges = f"  - {{name: adapter, tuned: ../adapter, base: {home / 'other'}}}"
+    judges = f"  - {{name: adapter, tuned: ../adapter, model: {home / 'other'}}}"
     bench = write_bench(home / "c", judges, 4, "controls: false")
-    why = r"adapter: base: is for another base; found [0-9a-f]{16}; allowed: [0-9a-f]{16}"
+    why = "adapter: stands on other weights, another encoder or another prompt"
     with pytest.raises(SetupError, match=why):
         jb.run(bench, home / "run-c")

@@ -20,9 +20,9 @@ from judgebench.progress import NoProgress
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.runs.load import load_bench
+from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.generator import tune_generator
 from judgebench.tuning.judges import TuningExtension
-from judgebench.tuning.train import Recipe
 
 pytestmark = [
     pytest.mark.transformers,
@@ -39,8 +39,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
 
     torch.set_num_threads(1)
-    # The whole prompt of a shipped task has to fit.
-    return write_tiny_model(tmp_path_factory.mktemp("tiny") / "base", max_position_embeddings=2048)
+    # The whole prompt of a shipped task has to fit. An adapter leaves the last layer as it is, whose
+    # weights have to be large for any word to be likely.
+    larger = {"max_position_embeddings": 2048, "initializer_range": 0.5}
+    return write_tiny_model(tmp_path_factory.mktemp("tiny") / "base", **larger)
 
 
 def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Call) -> None:
@@ -57,7 +59,7 @@ def test_a_tuned_generator_enters_a_ranking(tmp_path: Path, tiny: Path, call: Ca
     tuned = tmp_path / "tuned"
     code, out, err = call(
         "tune", "generator", tmp_path / "task.yaml", "--model", tiny, "--to", tuned,
-        "--recipe", "epochs=15", "--recipe", "learning_rate=0.01", "--recipe", "rank=full",
+        "--recipe", "epochs=15", "--recipe", "learning_rate=0.01",
     )  # fmt: skip
     assert code == 0, err
     assert f"backend: transformers:{tuned}" in out
@@ -89,8 +91,11 @@ def test_an_interrupted_tuning_goes_on(tmp_path: Path, tiny: Path) -> None:
     ]
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    recipe = Recipe(rank=4, learning_rate=1e-2, epochs=2, batch=4)
-    whole = tune_generator(pairs, str(tiny), tmp_path / "whole", recipe, Watch())
+    recipe = LoraConfig(
+        name="generator", learn="lora", model=str(tiny), rank=4, learning_rate=1e-2, epochs=2,
+        batch=4,
+    )  # fmt: skip
+    whole = tune_generator(pairs, recipe, tmp_path / "whole", Watch())
     stop = Stop()
 
     class After(NoProgress):
@@ -98,18 +103,16 @@ def test_an_interrupted_tuning_goes_on(tmp_path: Path, tiny: Path) -> None:
             stop()
 
     with pytest.raises(Interrupted):
-        tune_generator(pairs, str(tiny), tmp_path / "cut", recipe, Watch("t", After(), stop))
+        tune_generator(pairs, recipe, tmp_path / "cut", Watch("t", After(), stop))
     assert not (tmp_path / "cut").exists()
-    found = tune_generator(pairs, str(tiny), tmp_path / "cut", recipe, Watch())
+    found = tune_generator(pairs, recipe, tmp_path / "cut", Watch())
     assert found["last_loss"] == whole["last_loss"]
     one, two = ((tmp_path / n / "model.safetensors").read_bytes() for n in ("whole", "cut"))
     assert one == two
-    with pytest.raises(SetupError, match="is there already: name another folder, or remove it"):
-        tune_generator(pairs, str(tiny), tmp_path / "cut", recipe, Watch())
-    full = tmp_path / "full"
-    tune_generator(pairs, str(tiny), full, Recipe(rank=None, epochs=1), Watch())
+    with pytest.raises(SetupError, match="is there already, and is not overwritten"):
+        tune_generator(pairs, recipe, tmp_path / "cut", Watch())
     request = Request("k", (Message("user", "Matter 1?"),), max_tokens=4)
-    with closing(open_backend(f"transformers:{full}", BackendSettings())) as backend:
+    with closing(open_backend(f"transformers:{tmp_path / 'cut'}", BackendSettings())) as backend:
         assert [reply.key for reply in backend.complete([request])] == ["k"]
 
 

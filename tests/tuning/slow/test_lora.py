@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.judging import Interrupted, Stop
 from judgebench.tuning.config import LoraConfig
 from judgebench.tuning.examples import Example
-from judgebench.tuning.train import ADAPTER, MEMORY, MODEL, Lora, Recipe, train
+from judgebench.tuning.train import ADAPTER, MEMORY, Lora, train
 
 pytestmark = [
     pytest.mark.transformers,
@@ -78,11 +77,12 @@ def weights_of(folder: Path) -> bytes:
     return (folder / ADAPTER / "adapter_model.safetensors").read_bytes()
 
 
-QUICK = Recipe(rank=4, alpha=8, learning_rate=1e-2, epochs=4, batch=8, tokens=256)
-
-
 def entry(model: Path, **more: Any) -> LoraConfig:
     return LoraConfig(name="lora", learn="lora", model=str(model), rank=4, **more)
+
+
+def quick(model: Path | str, tokens: int = 256) -> LoraConfig:
+    return entry(Path(model), learning_rate=1e-2, epochs=4, tokens=tokens)
 
 
 @pytest.mark.parametrize("how", ["independent", "chained"])
@@ -121,7 +121,7 @@ def test_loss_and_gradients_are_those_of_plain_passes(tiny: Path, tmp_path: Path
     from judgebench.tuning import train as module
 
     some = examples(5)
-    training = module._Training([some], {}, str(tiny), QUICK, module.UNWATCHED)
+    training = module._Training([some], {}, quick(tiny), Watch())
     training._half = False
     model = training._model.float()
     training._loss(some).backward()
@@ -146,15 +146,15 @@ def test_loss_and_gradients_are_those_of_plain_passes(tiny: Path, tmp_path: Path
 
 def test_training_learns_and_is_the_same_twice(tiny: Path, tmp_path: Path) -> None:
     blocks = [examples(40), examples(24, seed=1)]
-    facts = train(blocks, str(tiny), QUICK, tmp_path / "a")
+    facts = train(blocks, quick(tiny), tmp_path / "a", Watch())
     assert facts["last_loss"] < 0.8 * facts["first_loss"]
     assert facts["blocks"] == [40, 24]
     assert facts["steps"] == 4 * (5 + 3)
-    again = train(blocks, str(tiny), QUICK, tmp_path / "a")  # nothing is done twice
+    again = train(blocks, quick(tiny), tmp_path / "a", Watch())  # nothing is done twice
     assert again == facts
-    train(blocks, str(tiny), QUICK, tmp_path / "b")
+    train(blocks, quick(tiny), tmp_path / "b", Watch())
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b")
-    train(blocks[::-1], str(tiny), QUICK, tmp_path / "c")
+    train(blocks[::-1], quick(tiny), tmp_path / "c", Watch())
     assert weights_of(tmp_path / "a") != weights_of(tmp_path / "c")
     assert not list(tmp_path.rglob("*.tmp"))
     assert not list(tmp_path.rglob("checkpoints"))
@@ -178,11 +178,11 @@ def test_a_stopped_training_gives_the_same_weights(tiny: Path, tmp_path: Path) -
 
     blocks = [examples(40)]
     with pytest.raises(Interrupted):
-        train(blocks, str(tiny), QUICK, tmp_path / "a", Watch("t", StopsAtThree(), stop))
+        train(blocks, quick(tiny), tmp_path / "a", Watch("t", StopsAtThree(), stop))
     second = StopsAtThree()
-    train(blocks, str(tiny), QUICK, tmp_path / "a", Watch("t", second))
+    train(blocks, quick(tiny), tmp_path / "a", Watch("t", second))
     assert second.done >= 3
-    train(blocks, str(tiny), QUICK, tmp_path / "b")
+    train(blocks, quick(tiny), tmp_path / "b", Watch())
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b")
 
 
@@ -192,10 +192,11 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 sys.path[:0] = sys.argv[3:]
-from test_lora import QUICK, examples
+from test_lora import examples, quick
+from judgebench.learning.trainer import Watch
 from judgebench.tuning.train import train
 print("begins", flush=True)
-train([examples(60), examples(30, 1)], sys.argv[1], QUICK, Path(sys.argv[2]))
+train([examples(60), examples(30, 1)], quick(sys.argv[1]), Path(sys.argv[2]), Watch())
 """
 
 
@@ -216,7 +217,7 @@ def test_killed_at_random_moments_it_gives_the_same_weights(tiny: Path, tmp_path
             kills += 1
     assert process.returncode == 0
     assert kills >= 3
-    train([examples(60), examples(30, 1)], str(tiny), QUICK, tmp_path / "whole")
+    train([examples(60), examples(30, 1)], quick(tiny), tmp_path / "whole", Watch())
     assert weights_of(folder) == weights_of(tmp_path / "whole")
 
 
@@ -230,20 +231,20 @@ def test_what_is_too_long_is_left_out_and_counted(tiny: Path, tmp_path: Path) ->
             said.append(message)
 
     long = Example(tuple(range(300)), (299,))
-    recipe = Recipe(rank=4, alpha=8, epochs=1, context=256)
-    facts = train([[*examples(8), long]], str(tiny), recipe, tmp_path, Watch("lora", Told()))
+    recipe = entry(tiny, epochs=1, context=256)
+    facts = train([[*examples(8), long]], recipe, tmp_path, Watch("lora", Told()))
     assert facts["left_out"] == 1
     assert facts["blocks"] == [8]
     told = "1 of 9 examples are longer than the context of 256 tokens and are left out"
     assert said == [f"lora: {told}"]
     with pytest.raises(SetupError, match="all 1 examples are longer than the context of 256"):
-        train([[long]], str(tiny), recipe, tmp_path / "b")
+        train([[long]], recipe, tmp_path / "b", Watch())
     with pytest.raises(SetupError, match="nothing to train on: no example is left"):
-        train([[]], str(tiny), recipe, tmp_path / "c")
+        train([[]], recipe, tmp_path / "c", Watch())
 
 
 def test_an_adapter_for_another_base_is_an_error(tiny: Path, tmp_path: Path) -> None:
-    train([examples(8)], str(tiny), QUICK, tmp_path / "a")
+    train([examples(8)], quick(tiny), tmp_path / "a", Watch())
     other = write_tiny_model(tmp_path / "other", seed=1)
     with pytest.raises(SetupError) as caught:
         TransformersBackend(str(other), BackendSettings(), tmp_path / "a" / ADAPTER)
@@ -279,7 +280,7 @@ def test_the_signature_covers_weights_and_recipe(tiny, tmp_path, rubric) -> None
     kinds = {about(copy), *(about(tiny, **more) for more in changed)}
     assert len(kinds) == 1 + len(changed)
 
-    train([examples(8)], str(tiny), QUICK, tmp_path)
+    train([examples(8)], quick(tiny), tmp_path, Watch())
     before = identify_adapter(tmp_path / ADAPTER)
     path = tmp_path / ADAPTER / "adapter_model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"!")
@@ -308,15 +309,14 @@ def test_lack_of_memory_says_what_to_lower(tiny: Path, tmp_path: Path) -> None:
             stop()
 
     with pytest.raises(Interrupted):
-        train([examples(40)], str(tiny), QUICK, tmp_path, Watch("t", StopsAtOnce(), stop))
-    fewer = replace(QUICK, tokens=64)
-    train([examples(40)], str(tiny), fewer, tmp_path, Watch("t", StopsAtOnce()))
+        train([examples(40)], quick(tiny), tmp_path, Watch("t", StopsAtOnce(), stop))
+    fewer = quick(tiny, tokens=64)
+    train([examples(40)], fewer, tmp_path, Watch("t", StopsAtOnce()))
     assert started == [0, 2]
 
 
-@pytest.mark.parametrize("rank", [4, "full"])
-def test_a_benchmark_with_a_tuned_model(tiny: Path, tmp_path: Path, rank: Any) -> None:
-    more = f"rank: {rank}, learning_rate: 0.01, epochs: 3, probabilities: independent"
+def test_a_benchmark_with_a_tuned_model(tiny: Path, tmp_path: Path) -> None:
+    more = "rank: 4, learning_rate: 0.01, epochs: 3, probabilities: independent"
     judge = f"  - {{name: mine, learn: lora, model: {tiny}, {more}}}"
     bench = write_bench(tmp_path, judge, questions=10, more="tuning: {folds: 2}")
     study = jb.run(bench, tmp_path / "run")
@@ -332,16 +332,15 @@ def test_a_benchmark_with_a_tuned_model(tiny: Path, tmp_path: Path, rank: Any) -
         assert facts["n"] == 10
         assert facts["left_out"] == 0
         assert facts["sha256"]
-        assert (cell / (MODEL if rank == "full" else ADAPTER)).is_dir()
+        assert (cell / ADAPTER).is_dir()
         assert not (cell / "checkpoints").exists()
     began = time.time()
     jb.run(bench, tmp_path / "run")  # nothing is learnt or asked again
     assert all((cell / "learnt.json").stat().st_mtime < began for cell in cells)
 
-    weights = next((cells[0] / (MODEL if rank == "full" else ADAPTER)).glob("*.safetensors"))
+    weights = next((cells[0] / ADAPTER).glob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-1] + b"!")
     rubric = load_rubric(tmp_path / "tone.yaml")
-    config = entry(tiny).model_copy(update={"rank": rank})
-    learner = Lora(config, rubric, load_prompt("structured"))
+    learner = Lora(entry(tiny), rubric, load_prompt("structured"))
     with pytest.raises(SetupError, match="holds other weights than were trained: delete it to"):
         next(learner.judge([Task(Answer("a", "few words"))], cells[0]))
