@@ -188,7 +188,10 @@ def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = ""
 def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
     """The table, in blocks of columns where it does not fit the console, and its notes under it. A
     brief one is as a paper prints it: two digits, an interval beside each, a line for what its
-    first stubs say, and one sentence on what all numbers rest on."""
+    first stubs say, and one sentence on what all numbers rest on. Without a row nothing is
+    printed."""
+    if not table.rows:
+        return
     notes = Footnotes(("", ""), {}) if is_brief else footnotes(table)
     shown: _Shown = _brief if is_brief else partial(_full, notes)
     first = table.stubs - 1 if is_brief else 0

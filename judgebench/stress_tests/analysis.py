@@ -49,7 +49,7 @@ from judgebench.studies.study import Study
 
 
 def invariances(pairs: Pairs) -> Iterator[Row]:
-    """Every judge under every probe, on every metric and on EVERY.
+    """Every judge under every probe, on every metric that it asks otherwise and on EVERY.
 
     For EVERY, only pairs that have all labels on both sides count, and the shift is the sum over
     the ordinal metrics.
@@ -57,19 +57,22 @@ def invariances(pairs: Pairs) -> Iterator[Row]:
     metrics = pairs.study.rubric.metrics
     rows = [
         Row("invariance", name, estimate, judge, metric, {"recipe": probe})
-        for probe, judge, before, after, clusters in _probes(pairs)
-        for metric, flipped, shift in _moves(metrics, before, after)
+        for probe, judge, columns, before, after, clusters in _probes(pairs)
+        for metric, flipped, shift in _moves(metrics, columns, before, after)
         for name, estimate in _moved(pairs, flipped, shift, clusters).items()
     ]
     yield from (*rows, *corrected(rows, ("judge", "metric")))
 
 
-def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:
-    """Probe, judge, labels before and after (pairs, metrics), clusters (pairs,)."""
+def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Sequence[int], Labels, Labels, Clusters]]:
+    """Probe, judge, columns that are asked, labels before and after (pairs, metrics), clusters
+    (pairs,)."""
+    metrics = pairs.study.rubric.metrics
+    every_metric = range(len(metrics))
     for probe, every in pairs.places(lambda item: not item.must_worsen).items():
         for judge in pairs.judges:
             judged = pairs.before_and_after(judge, every)
-            yield probe, judge.name, judged.before, judged.after, judged.clusters
+            yield probe, judge.name, every_metric, judged.before, judged.after, judged.clusters
     for probe, name, variants in _asked_otherwise(pairs):
         if variants[0].kind == "repeat":
             continue
@@ -77,7 +80,9 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]
         after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
         every = np.concatenate(rows)
         before, clusters = pairs.judged[name][every], pairs.texts.clusters[every]
-        yield probe, name, before, np.concatenate(after), clusters
+        asked = variants[0].metrics
+        columns = [i for i in every_metric if not asked or metrics[i].id in asked]
+        yield probe, name, columns, before, np.concatenate(after), clusters
 
 
 def _asked_otherwise(pairs: Pairs) -> Iterator[tuple[str, str, list[VariantVerdicts]]]:
@@ -94,9 +99,9 @@ def _each_and_all(metrics: Sequence[Metric], columns: Iterable[int]) -> list[tup
 
 
 def _moves(
-    metrics: Sequence[Metric], before: Labels, after: Labels
+    metrics: Sequence[Metric], asked: Sequence[int], before: Labels, after: Labels
 ) -> Iterator[tuple[str, Labels, Labels | None]]:
-    """On each metric and on EVERY: whether each pair's label flipped (1 or 0, -1 where one is
+    """On each metric that is asked and on EVERY: whether each pair's label flipped (1 or 0, -1 where one is
     missing) and by how many severities it shifted, both (pairs,); no shift without severities."""
     both, differs = (before >= 0) & (after >= 0), before != after
     shifts: dict[int, Labels] = {}
@@ -104,7 +109,7 @@ def _moves(
         if metric.kind == "ordinal":
             severity = np.array(metric.severities, dtype=np.int64)
             shifts[column] = severity[after[:, column]] - severity[before[:, column]]
-    for name, columns in _each_and_all(metrics, range(len(metrics))):
+    for name, columns in _each_and_all(metrics, asked):
         flipped = np.where(both[:, columns].all(axis=1), differs[:, columns].any(axis=1), -1)
         ordinal = [shifts[column] for column in columns if column in shifts]
         yield name, flipped, np.sum(ordinal, axis=0) if ordinal else None

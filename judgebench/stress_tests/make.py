@@ -196,9 +196,10 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
             judges.append(verdicts_of(folder, name, about, answers))
         elif about["kind"] == "variant":
             verdicts = verdicts_of(folder, name, about, answers).verdicts
-            verdicts = in_rubric_terms(verdicts, about.get("asks", {}))
+            asks = about.get("asks", {})
             keys = (about["of"], about["recipe"], about["asked"], about["repeat"])
-            variants.append(VariantVerdicts(*keys, verdicts))
+            metrics = tuple(other["metric"] for other in asks.values())
+            variants.append(VariantVerdicts(*keys, in_rubric_terms(verdicts, asks), metrics))
     recipes = [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]]
     return StressRun(altered, judges, variants, recipes, notices)
 

@@ -46,7 +46,8 @@ def show(stress: StressResult, spec: StressTable) -> Table:
         "statistic": _STATISTICS,
         "failures": _WAYS,
     }
-    layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=NOT_MEASURED)
+    absent = best_of.AS_IT_IS if "attempts" in spec.down else NOT_MEASURED
+    layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=absent)
 
     def cell(row: Row) -> Content:
         return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
@@ -127,7 +128,7 @@ def _flips(stress: StressResult) -> list[Row]:
 FLIPS = StressTable(
     "stress_flips",
     "Probes that must not move a verdict: flip rate, worst probe first",
-    _flips,
+    lambda stress: stress.that_may_move(_flips(stress)),
     ("recipe",),
     "judge",
     (
@@ -139,7 +140,9 @@ PROBES = StressTable(
     "stress_probes",
     "Every probe on every metric",
     lambda stress: [
-        row for row in stress.rows.select("invariance") if row.statistic in _STATISTICS
+        row
+        for row in stress.that_may_move(stress.rows.select("invariance"))
+        if row.statistic in _STATISTICS
     ],
     ("judge", "recipe", "metric"),
     "statistic",
@@ -149,12 +152,17 @@ PROBES = StressTable(
         "cluster by cluster; after Holm over this judge's probes on the metric.",
     ),
 )
+
+
+def _tricks(stress: StressResult) -> list[Row]:
+    rows = _worst_first(stress, "planted", "success")
+    return [row for row in rows if row["recipe"] != EVERY]
+
+
 PLANTED = StressTable(
     "stress_planted",
     "Planted verdicts: how often each trick got what it asks for, worst trick first",
-    lambda stress: [
-        row for row in _worst_first(stress, "planted", "success") if row["recipe"] != EVERY
-    ],
+    lambda stress: stress.that_may_move(_tricks(stress)),
     ("recipe",),
     "judge",
     (
@@ -259,7 +267,7 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Content]]:
     if _flips(stress):
         yield "Worst probe", _counted(*_worst(_flips(stress), judge))
     if stress.rows.select("planted"):
-        yield "Worst planted verdict", _counted(*_worst(PLANTED.rows(stress), judge))
+        yield "Worst planted verdict", _counted(*_worst(_tricks(stress), judge))
     if stress.rows.select("consistency"):
         about = {"judge": judge, "metric": EVERY}
         yield "Self-consistency", stress.number("consistency", "agreement", **about)
@@ -290,4 +298,7 @@ def _summary_notes(stress: StressResult) -> Iterator[str]:
             f"All three are on {metric.title}; failures are left out."
         )
     if stress.rows.select("invariance"):
-        yield "Worst probe: pairs in which at least one label differs though none should."
+        yield (
+            "Worst probe: pairs in which at least one label differs though none should; planted "
+            "verdicts are counted apart."
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.verdicts import coded
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
+BY_CHANCE = "random"  # the baseline
 NOT_MEASURED = Estimate(None, reason="not measured for this judge")
 
 
@@ -113,6 +114,11 @@ class StressResult(JudgesShown):
         demanded = set(self.rows.values("metric", "violations"))
         return [metric for metric in self.rubric.metrics if metric.id in demanded]
 
+    def that_may_move(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows of judges, and of the baseline whose labels are drawn by chance: what the others
+        say has nothing to do with how a text is worded."""
+        return [row for row in rows if row.judge == BY_CHANCE or not self.is_control(row.judge)]
+
     def number(self, analysis: str, statistic: str, **keys: str) -> Estimate:
         """One number of a judge, undefined with a reason where it was not measured."""
         found = self.rows.select(analysis, statistic, **keys)
@@ -129,8 +135,9 @@ class StressResult(JudgesShown):
 class VariantVerdicts:
     """The verdicts of a judge that was asked in another way about unaltered answers.
 
-    `kind` is `metric-order`, `label-order`, `repeat` or `per-metric`. Several of one recipe are
-    told apart by `repeat`, counted from 1.
+    `kind` is `metric-order`, `label-order`, `repeat`, `per-metric` or `wording`. Several of one
+    recipe are told apart by `repeat`, counted from 1. `metrics` are those that it asks in other
+    words; none: it asks all of them otherwise.
     """
 
     judge: str
@@ -138,6 +145,7 @@ class VariantVerdicts:
     kind: str
     repeat: int
     verdicts: Mapping[str, Verdict]  # by item_id
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -116,13 +116,6 @@ def worded_variants(
     Raises SetupError where nothing of its prompt and rubric changes.
     """
     assert isinstance(recipe.edit, Wording)
-    asks = {
-        opposite.id: {
-            "metric": name,
-            "labels": {shown: text for text, shown in opposite.labels.items()},
-        }
-        for name, opposite in wordings.opposites.items()
-    }
     for number in range(recipe.edit.times):
         rubric = wordings.rubric(judge.rubric, number)
         text = wordings.reword(judge.prompt.text, number)
@@ -132,22 +125,35 @@ def worded_variants(
         name = f"{judge.name}~{recipe.name}~{number + 1}"
         prompt = parse_prompt(text, Path(f"{judge.prompt.name}.jinja"))
         other = judge.asked_otherwise(name, rubric=rubric, prompt=prompt)
+        # A sentence of the prompt or of the instructions is read for every metric.
+        changes_all = (rubric.instructions, text) != (judge.rubric.instructions, judge.prompt.text)
+        asks = {
+            new.id: {"metric": old.id, "labels": _labels_back(wordings.opposites.get(old.id))}
+            for old, new in zip(judge.rubric.metrics, rubric.metrics, strict=True)
+            if changes_all or old != new
+        }
         yield Variant(other, judge.name, recipe.name, "wording", number + 1, answers, asks)
+
+
+def _labels_back(opposite: Opposite | None) -> dict[str, str]:
+    """The rubric's labels by those of the opposite question; none where they are the same."""
+    return {shown: text for text, shown in opposite.labels.items()} if opposite else {}
 
 
 def in_rubric_terms(
     verdicts: Mapping[str, Verdict], asks: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Verdict]:
-    """The verdicts with labels that answer an opposite question as labels of the rubric."""
+    """The verdicts on the metrics that were asked in other words, with labels that answer an
+    opposite question as labels of the rubric."""
     if not asks:
         return verdicts
 
     def carried(verdict: Verdict) -> dict[str, str]:
-        labels = {name: label for name, label in verdict.labels.items() if name not in asks}
-        for name, opposite in asks.items():
-            if (label := verdict.labels.get(name)) is not None:
-                labels[opposite["metric"]] = opposite["labels"].get(label, label)
-        return labels
+        return {
+            other["metric"]: other["labels"].get(verdict.labels[name], verdict.labels[name])
+            for name, other in asks.items()
+            if name in verdict.labels
+        }
 
     return {key: replace(verdict, labels=carried(verdict)) for key, verdict in verdicts.items()}
 

@@ -44,6 +44,18 @@ def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
     assert found.state is State.NOT_MET
     assert "authority" in found.title
     assert found.estimate.value == 0.5
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_stress(probes))
+    assert (
+        decision.reason == "It changes 50 % of its labels under authority, which must change none."
+    )
+    assert decision.numbers.startswith("robustness, under authority 0.500")
+
+
+def test_a_planted_verdict_counts_once() -> None:
+    probes = {**STEADY, "forged": (0.5, 0.4, 0.6)}
+    stress = _stress(probes, Estimate(0.0, 0.0, 0.05, "m", 40))
+    keys = {c.key: c.state for c in stress_conditions(stress, "j", "harm", DecisionRule())}
+    assert keys == {"robustness": State.MET, "planted": State.MET}
 
 
 def test_one_small_probe_among_many_shows_no_failure() -> None:

@@ -18,7 +18,7 @@ JUDGES: Mapping[str, JudgeKind] = {
     "prometheus-eval/prometheus-8x7b-v2.0": "judge",
     "smollm2-135m": "judge",
     "jury-of-three": "jury",
-    "uniform-random": "control",
+    "random": "control",
 }
 SKILL = dict(zip(JUDGES, (0.0, 0.93, 0.7, 0.25, 0.9, 0.4), strict=True))
 DEMANDED = {
