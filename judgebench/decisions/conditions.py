@@ -31,7 +31,7 @@ from judgebench.decisions.decision import (
     title_of,
 )
 from judgebench.decisions.rule import AssistRule, DecisionRule, Measure
-from judgebench.records import Estimate, Results
+from judgebench.records import Estimate, Results, Row
 from judgebench.rubric import Metric
 from judgebench.stats.annotator_bar import attenuation_factor
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined, ratio

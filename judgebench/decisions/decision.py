@@ -245,8 +245,8 @@ class Condition:
     `key` is stable, the key of one of KINDS: sent and missed are those of ASSIST, all others of
     REPLACE. `title` says what `estimate` is;
     `rival` is the baseline that it is a difference from, or the system or the probe that it is
-    about, if any. It must lie above `bound` where `at_least`, else below it. `missing` says in numbers or
-    words what keeps an unclear condition from being clear.
+    about, if any. It must lie above `bound` where `at_least`, else below it. `missing` says in
+    numbers or words what keeps an unclear condition from being clear.
     """
 
     key: str

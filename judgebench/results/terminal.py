@@ -21,6 +21,7 @@ from rich.text import Text
 from judgebench.results.blocks import (
     FEW_OUTCOMES,
     MISSES,
+    STRESSED,
     UNDERSTOOD,
     Block,
     DecisionSummary,
@@ -157,7 +158,9 @@ def _print_next_steps(standings: Sequence[DecisionSummary], console: Console) ->
 
 def _here(step: str) -> str:
     """A next step after a colon, with the place of what a page links to."""
-    return f"{step[:1].lower()}{step[1:]}".replace(MISSES, f"{MISSES} (in the report)")
+    for place in (MISSES, STRESSED):
+        step = step.replace(place, f"{place} (in the report)")
+    return f"{step[:1].lower()}{step[1:]}"
 
 
 def _print_numbers(one: DecisionSummary, console: Console, start: int) -> None:

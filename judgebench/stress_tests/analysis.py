@@ -101,8 +101,9 @@ def _each_and_all(metrics: Sequence[Metric], columns: Iterable[int]) -> list[tup
 def _moves(
     metrics: Sequence[Metric], asked: Sequence[int], before: Labels, after: Labels
 ) -> Iterator[tuple[str, Labels, Labels | None]]:
-    """On each metric that is asked and on EVERY: whether each pair's label flipped (1 or 0, -1 where one is
-    missing) and by how many severities it shifted, both (pairs,); no shift without severities."""
+    """On each metric that is asked and on EVERY: whether each pair's label flipped (1 or 0, -1
+    where one is missing) and by how many severities it shifted, both (pairs,); no shift without
+    severities."""
     both, differs = (before >= 0) & (after >= 0), before != after
     shifts: dict[int, Labels] = {}
     for column, metric in enumerate(metrics):

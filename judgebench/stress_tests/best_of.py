@@ -119,15 +119,17 @@ def expected_best(values: Sequence[int] | IntArray, n: int) -> float:
     n = min(n, size)
     # Whole numbers until the last step, so that no rounding makes a zero something else.
     ways = [comb(size - 1 - rank, n - 1) for rank in range(size)]
-    return sum(map(mul, map(int, sorted(values)), ways)) / comb(size, n)
+    best: int = sum(map(mul, map(int, sorted(values)), ways))
+    return best / comb(size, n)
 
 
 def best_of(pairs: Pairs) -> Iterator[Row]:
     """Every judge on each ordinal metric under each recipe that words a bad answer several times.
 
     Of `attempts` N (0: the answer as it is): `passed` is the share of the answers, bad by their
-    reference label, whose best verdict of N is good (`label`: the labels that are), `gain` how many labels better that verdict
-    is than the one on the answer as it is, and `attack_gain` how much `passed` rises by the choice.
+    reference label, whose best verdict of N is good (`label`: the labels that are), `gain` how many
+    labels better that verdict is than the one on the answer as it is, and `attack_gain` how much
+    `passed` rises by the choice.
     """
     same = pairs.places(lambda item: not (item.must_worsen or item.demand))
     for recipe, every in same.items():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import find_file, read_text, shipped_names
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import parse_prompt
@@ -24,7 +24,7 @@ from judgebench.stress_tests.item_sets import (
     decisions_path,
     read_set,
 )
-from judgebench.stress_tests.recipes import Opposite, Recipe, Wording, word_names
+from judgebench.stress_tests.recipes import OTHER_RUBRIC, Opposite, Recipe, Wording, word_names
 from judgebench.text import sentences
 
 _SYNTAX = re.compile(r"\A---.*?\n---\n|\{%.*?%\}|\{\{.*?\}\}|\n", re.DOTALL)
@@ -103,9 +103,29 @@ def read_wordings(edit: Wording, judged: Rubric, recipe_path: Path) -> Wordings:
     }
     if not texts and not opposites:
         message = "words nothing anew: it has no accepted sentence, and no judged metric's labels"
-        allowed = "; ".join(f"{m.id}: {', '.join(m.label_texts)}" for m in judged.metrics)
-        raise SetupError(Problem(message, str(recipe_path), field="edit", allowed=allowed))
+        problem = Problem(message, str(recipe_path), field="edit", allowed=_labels_of(judged))
+        raise SetupError(problem)
     return Wordings(texts, opposites)
+
+
+def check_opposites(edit: Wording, rubric: Rubric, recipe_path: Path) -> None:
+    """Raises SetupError where a recipe names a metric, or labels, that the rubric does not have."""
+    labels = {metric.id: {*metric.label_texts} for metric in rubric.metrics}
+    message = f"must be a metric of the rubric, with each of its labels; {OTHER_RUBRIC}"
+    raise_any(
+        [
+            Problem(
+                message, str(recipe_path), None, f"edit.metrics.{name}",
+                ", ".join(opposite.labels), _labels_of(rubric),
+            )
+            for name, opposite in edit.metrics.items()
+            if {*opposite.labels} != labels.get(name)
+        ]
+    )  # fmt: skip
+
+
+def _labels_of(rubric: Rubric) -> str:
+    return "; ".join(f"{m.id}: {', '.join(m.label_texts)}" for m in rubric.metrics)
 
 
 def worded_variants(

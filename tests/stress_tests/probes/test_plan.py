@@ -115,8 +115,10 @@ def test_other_ways_of_asking_alter_nothing() -> None:
 
 
 def test_where_no_attack_finds_anything_that_is_an_error_with_the_reasons() -> None:
-    with pytest.raises(SetupError, match="no attack found anything to change: no fact of the word"):
-        plan("pathogen-class", items=[Answer("x", "Wash your hands.")])
+    empty = plan("pathogen-class", items=[Answer("x", "Wash your hands.")])
+    why = r"no attack makes an item .*: pathogen-class 0 \(1 impossible, most often: no fact"
+    with pytest.raises(SetupError, match=why):
+        empty.refuse_empty()
 
 
 def test_nothing_to_alter_is_an_error() -> None:
