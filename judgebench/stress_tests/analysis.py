@@ -18,7 +18,6 @@ from judgebench.alignment.raters import corrected
 from judgebench.records import Estimate, Results, Row, Verdict
 from judgebench.results.blocks import Card, asked_of, reasons_of
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.open import findings
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
@@ -345,43 +344,24 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
             ("Sound parent", [("del" if differs else "", old) for old, differs in parent if old]),
             ("Altered answer", [("ins" if differs else "", new) for new, differs in text if new]),
             *((heading, fact) for heading, fact in facts.items() if fact),
+            *(_verdicts(miss, m) for m in rubric.metrics if m.id in item.must_worsen),
         ),
         folded=tuple(
             reason
             for judge in miss.missed_by
             for reason in reasons_of(judge, miss.verdicts[judge], item.answer, rubric)
         ),
-        grid=_grid(miss, rubric),
         facets=tuple({"Judge": judge, "Recipe": item.recipe, **area} for judge in miss.missed_by),
     )
 
 
-def _grid(miss: Miss, rubric: Rubric) -> Table:
-    """Each judge's labels of the sound parent and of the violation, on every demanded metric."""
-    least = miss.item.must_worsen
-    rows = [
-        (
-            Cell(judge),
-            Cell(metric.title),
-            Cell(_label(miss.of_parent, judge, metric)),
-            _outcome(_label(miss.verdicts, judge, metric), least[metric.id], metric),
-            Cell(least[metric.id]),
-        )
-        for metric in rubric.metrics
-        if metric.id in least
+def _verdicts(miss: Miss, metric: Metric) -> tuple[str, str]:
+    """What a verdict must be, and each judge's labels of the sound parent and of the violation."""
+    labels = (
+        f"{judge}: {_label(miss.of_parent, judge, metric)} → {_label(miss.verdicts, judge, metric)}"
         for judge in miss.verdicts
-    ]
-    columns = ("Judge", "Metric", "Sound parent", "Altered answer", "At least")
-    return Table(f"miss-{miss.item.item_id}", "Verdicts", columns, tuple(rows))
-
-
-def _outcome(label: str, least: str, metric: Metric) -> Cell:
-    order = metric.label_texts
-    if label not in order:
-        return Cell(label, remark="no label", look="none")
-    if order.index(label) >= order.index(least):
-        return Cell(label, remark="detected", look="good")
-    return Cell(label, remark="missed", look="bad")
+    )
+    return f"{metric.title}, at least {miss.item.must_worsen[metric.id]}", "; ".join(labels)
 
 
 def _label(verdicts: Mapping[str, Verdict], judge: str, metric: Metric) -> str:

@@ -186,9 +186,7 @@ def _of_recipe(
         wordings = read_wordings(recipe.edit, judged, path)
     elif not isinstance(recipe.edit, Ask):
         edit = edit_of(recipe, judged, path.parent)
-    summary = RecipeSummary(
-        recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias, _kind(recipe)
-    )
+    summary = RecipeSummary(recipe.name, recipe.version, _kind(recipe))
     return [Attack(summary, entry.sample, recipe, edit, wordings)]
 
 
@@ -198,11 +196,8 @@ def _demand(entry: AttackEntry, recipe: Recipe, rubric: Rubric) -> MetricLabels:
         return check_demand(entry.must_worsen or recipe.must_worsen, rubric)
     except SetupError as error:
         remedy = f"name the attack as {{attack: {entry.attack}, must_worsen: {{METRIC: LABEL}}}}"
-        field = f"attacks.{entry.attack}"
-        raise SetupError(
-            [replace(p, message=f"{p.message}: {remedy}", field=f"{field}.{p.field}")
-             for p in error.problems]
-        ) from None  # fmt: skip
+        problems = [replace(p, message=f"{p.message}: {remedy}") for p in error.problems]
+        raise SetupError(problems) from None
 
 
 def _of_set(
@@ -217,12 +212,9 @@ def _of_set(
         groups.setdefault((item.recipe, _kind(item)), []).append(replace(item, must_worsen=demand))
     attacks = []
     for (name, kind), group in groups.items():
-        kept = [item for item in group if item.item_id in accepted]
-        hashed = content_hash([item.answer.content_hash for item in kept])
-        about, n_undecided = f"the set {path.name}", len(group) - len(kept)
-        version = group[0].recipe_version
-        summary = RecipeSummary(name, version, hashed, about, "", kind, undecided=n_undecided)
-        attacks.append(Attack(summary, entry.sample, items=tuple(kept)))
+        kept = tuple(item for item in group if item.item_id in accepted)
+        summary = RecipeSummary(name, group[0].recipe_version, kind)
+        attacks.append(Attack(summary, entry.sample, items=kept))
     return attacks
 
 
@@ -298,32 +290,24 @@ class GeneratedItems:
 
     @property
     def in_words(self) -> str:
-        """`unit 3 (21 impossible)`; with the most common reason where an item was rejected or none
-        is left: `mine 0 (5 rejected, most often: no false claim is stated)`."""
-        lost = {
-            "rejected": [reason for x in self.rejected for reason in x.failed_checks.values()],
-            "impossible": [*self.nothing.values()],
-        }
-        numbers = {"rejected": len(self.rejected), "impossible": len(self.nothing)}
-        is_explained = self.rejected or not self.items
-        losses = [
-            f"{numbers[word]} {word}" + (f", most often: {mode(reasons)}" if is_explained else "")
-            for word, reasons in lost.items()
-            if reasons
-        ]
-        made = f"{self.attack.name} {len(self.items)}"
-        return f"{made} ({'; '.join(losses)})" if losses else made
+        """`unit 3 (21 impossible)`, `mine 0 (5 rejected, most often: no false claim is stated)`."""
+        words = [self.attack.name, str(len(self.items))]
+        if self.rejected:
+            first = [next(iter(item.failed_checks.values())) for item in self.rejected]
+            words.append(f"({len(first)} rejected, most often: {mode(first)})")
+        if self.nothing:
+            why = "" if self.items else f", most often: {mode(self.nothing.values())}"
+            words.append(f"({len(self.nothing)} impossible{why})")
+        return " ".join(words)
 
     @property
     def summary(self) -> RecipeSummary:
         """What became of every attempt, in numbers."""
-        failed = Counter(check for item in self.rejected for check in item.failed_checks)
         return replace(
             self.attack.summary,
             made=len(self.items),
             nothing_to_change=len(self.nothing),
-            rejected=dict(failed),
-            n_rejected=len(self.rejected),
+            rejected=len(self.rejected),
         )
 
 

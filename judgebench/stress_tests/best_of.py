@@ -222,9 +222,9 @@ def draw_gain(rubric: Rubric, rows: Sequence[Row], title: str) -> Any:
     lanes = [LabelledInterval(row.judge, "judge", row.estimate) for row in rows]
     figure, panels = new_panels(len(metrics), 2, (3.2, 2.5), (0.4, 0.8), sharey=True)
     for axes, metric in zip(panels, metrics, strict=True):
-        for shift, (judge, look) in enumerate(looks_of(lanes).items()):
+        for judge, look in looks_of(lanes).items():
             own = [row for row in rows if (row.metric, row.judge) == (metric.id, judge)]
-            places = [attempts.index(int(row["attempts"])) + 0.06 * shift for row in own]
+            places = [attempts.index(int(row["attempts"])) for row in own]
             axes.plot(places, [row.estimate.value for row in own], **look)
             for place, row in zip(places, own, strict=True):
                 if (interval := whisker(row.estimate)) is not None:

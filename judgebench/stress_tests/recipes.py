@@ -467,10 +467,8 @@ def check_demand(
         if metric is None:
             message = f"is no metric of the rubric {rubric.name}; {OTHER_RUBRIC}"
             found = name
-        elif metric.kind == "nominal":
-            message = "is nominal, so no label of it is worse than another"
-        elif not metric.has_severe:
-            message = "has no severe label (`severe: none`) that a verdict could worsen to"
+        elif metric.kind == "nominal" or not metric.has_severe:
+            message = "has no severe label that a verdict could worsen to"
         elif (label := metric.parse(text)) in worse and label:
             labels[metric.id] = label
             continue

@@ -26,11 +26,9 @@ _STATISTICS = {
     "passed": "Called good", "attack_gain": "Rise", "gain": "Gain",
     "asked": "Verdicts per item", **CONSISTENCY,
     "made": "Items that count", "nothing_to_change": "Nothing to change", "rejected": "Rejected",
-    "undecided": "Undecided",
 }  # fmt: skip
-_COUNTS = ("asked", "made", "nothing_to_change", "rejected", "undecided")
+_COUNTS = ("asked", "made", "nothing_to_change", "rejected")
 _SIGNED = ("advantage", "shift", "majority_gain", "attack_gain", "gain")
-_WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
 StressTable = TableSpec[StressResult]
@@ -44,7 +42,6 @@ def show(stress: StressResult, spec: StressTable) -> Table:
         "area": {EVERY: "All areas"},
         "judge": {judge: stress.shown_name(judge) for judge in stress.judges_in_order},
         "statistic": _STATISTICS,
-        "failures": _WAYS,
     }
     absent = best_of.AS_IT_IS if "attempts" in spec.down else NOT_MEASURED
     layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=absent)
@@ -85,36 +82,15 @@ def violations(side: Side) -> StressTable:
     )
 
 
-def _where_missing(stress: StressResult) -> Iterator[Row]:
-    every = {"recipe": EVERY, "area": EVERY}
-    for row in stress.rows.select("violations", "detected", failures="worst", **every):
-        about = {"judge": row.judge, "metric": row.metric, **every}
-        yield from stress.rows.select("violations", "detected", **about)
-
-
-FAILURES = StressTable(
-    "stress_failures",
-    "Violations detected where verdicts are missing: three ways to count them",
-    _where_missing,
-    ("judge", "metric"),
-    "failures",
-    (
-        "Worst case: every failure counted as not detected. "
-        "Best case: every failure counted as detected.",
-    ),
-)
-
-
 # --- what must not move a verdict ----------------------------------------------------------------
 
 
 def _worst_first(stress: StressResult, analysis: str, statistic: str) -> list[Row]:
     """A statistic over all metrics together, the recipe that moves a real judge most first."""
     rows = stress.rows.select(analysis, statistic, metric=EVERY)
-    worst: dict[str, float] = {}
-    for row in rows:
-        if row.judge in stress.real_judges and row.estimate.value is not None:
-            worst[row["recipe"]] = max(worst.get(row["recipe"], 0.0), row.estimate.value)
+    rates = [(row.estimate.value, row) for row in rows if row.judge in stress.real_judges]
+    measured = sorted((rate, row["recipe"]) for rate, row in rates if rate is not None)
+    worst = {recipe: rate for rate, recipe in measured}  # of several the last, which is the largest
     return sorted(rows, key=lambda row: worst.get(row["recipe"], -1.0), reverse=True)
 
 
@@ -193,8 +169,7 @@ RECIPES = StressTable(
     "statistic",
     (
         "Nothing to change: parents in which the rule found nothing to edit. Rejected: items that "
-        "failed a check of validity. Undecided: items that nobody has accepted, where only "
-        "accepted ones count. None of them is counted in any other table.",
+        "failed a check of validity. Neither is counted in any other table.",
     ),
 )
 
@@ -223,7 +198,7 @@ def stress_part(stress: StressResult) -> ReportSection:
 def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Where each judge fails", tables=_tables(stress, [FLIPS]), on_screen=True)
     yield Block("Planted verdicts", tables=_tables(stress, [PLANTED]), on_screen=True)
-    others = [violations("area"), FAILURES, SELF_CONSISTENCY]
+    others = [violations("area"), SELF_CONSISTENCY]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
     if stress.rows.select("best_of"):
         chosen, drawings = _tables(stress, [best_of.TABLE]), tuple(best_of.curves(stress))

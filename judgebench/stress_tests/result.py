@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,28 +42,16 @@ class RecipeSummary:
 
     name: str
     version: str
-    hash: str
-    about: str
-    bias: str
     kind: str  # violations, invariance, planted, asked otherwise
     made: int = 0  # items that count
     nothing_to_change: int = 0  # parents the rule found nothing to change in
-    # check -> how many items failed it (an item may fail several)
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    n_rejected: int = 0
-    undecided: int = 0  # items that nobody has accepted, where only accepted ones count
+    rejected: int = 0  # items that failed a check
 
     def rows(self) -> Iterator[Row]:
         """Its counts as rows of the results table."""
-        counts = {
-            "made": self.made, "nothing_to_change": self.nothing_to_change,
-            "rejected": self.n_rejected, "undecided": self.undecided,
-        }  # fmt: skip
-        for statistic, n in counts.items():
-            yield Row("recipe", statistic, Estimate(n), keys={"recipe": self.name})
-        for check, n in self.rejected.items():
-            keys = {"recipe": self.name, "who": check}
-            yield Row("recipe", "rejected_by_check", Estimate(n), keys=keys)
+        for statistic in ("made", "nothing_to_change", "rejected"):
+            estimate = Estimate(getattr(self, statistic))
+            yield Row("recipe", statistic, estimate, keys={"recipe": self.name})
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.files import find_file, read_text, shipped_names
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import parse_prompt
@@ -112,16 +112,11 @@ def check_opposites(edit: Wording, rubric: Rubric, recipe_path: Path) -> None:
     """Raises SetupError where a recipe names a metric, or labels, that the rubric does not have."""
     labels = {metric.id: {*metric.label_texts} for metric in rubric.metrics}
     message = f"must be a metric of the rubric, with each of its labels; {OTHER_RUBRIC}"
-    raise_any(
-        [
-            Problem(
-                message, str(recipe_path), None, f"edit.metrics.{name}",
-                ", ".join(opposite.labels), _labels_of(rubric),
-            )
-            for name, opposite in edit.metrics.items()
-            if {*opposite.labels} != labels.get(name)
-        ]
-    )  # fmt: skip
+    for name, opposite in edit.metrics.items():
+        if {*opposite.labels} != labels.get(name):
+            found, field = ", ".join(opposite.labels), f"edit.metrics.{name}"
+            allowed = _labels_of(rubric)
+            raise SetupError(Problem(message, str(recipe_path), None, field, found, allowed))
 
 
 def _labels_of(rubric: Rubric) -> str:

@@ -125,7 +125,7 @@ def test_an_unknown_metric_of_a_recipe_is_told_with_those_allowed(here: Path) ->
         "name: b\nrubric: medical-safety\ndata: answers.csv\nstress: {attacks: [r.yaml]}\n"
     )
     told = refused("stress", "bench.yaml")
-    assert "bench.yaml: stress.attacks.r.yaml.must_worsen.charm: is no metric" in told
+    assert "bench.yaml: stress.must_worsen.charm: is no metric" in told
     assert "{attack: r.yaml, must_worsen: {METRIC: LABEL}}" in told
     assert "scientific_consensus" in told
     assert not Path("runs").exists()
