@@ -114,9 +114,9 @@ def check_opposites(edit: Wording, rubric: Rubric, recipe_path: Path) -> None:
     message = f"must be a metric of the rubric, with each of its labels; {OTHER_RUBRIC}"
     for name, opposite in edit.metrics.items():
         if {*opposite.labels} != labels.get(name):
-            found, field = ", ".join(opposite.labels), f"edit.metrics.{name}"
+            labelled, field = ", ".join(opposite.labels), f"edit.metrics.{name}"
             allowed = _labels_of(rubric)
-            raise SetupError(Problem(message, str(recipe_path), None, field, found, allowed))
+            raise SetupError(Problem(message, str(recipe_path), None, field, labelled, allowed))
 
 
 def _labels_of(rubric: Rubric) -> str:
@@ -131,6 +131,10 @@ def worded_variants(
     Raises SetupError where nothing of its prompt and rubric changes.
     """
     assert isinstance(recipe.edit, Wording)
+    labels_back = {
+        name: {shown: text for text, shown in opposite.labels.items()}
+        for name, opposite in wordings.opposites.items()
+    }
     for number in range(recipe.edit.times):
         rubric = wordings.rubric(judge.rubric, number)
         text = wordings.reword(judge.prompt.text, number)
@@ -143,16 +147,11 @@ def worded_variants(
         # A sentence of the prompt or of the instructions is read for every metric.
         changes_all = (rubric.instructions, text) != (judge.rubric.instructions, judge.prompt.text)
         asks = {
-            new.id: {"metric": old.id, "labels": _labels_back(wordings.opposites.get(old.id))}
+            new.id: {"metric": old.id, "labels": labels_back.get(old.id, {})}
             for old, new in zip(judge.rubric.metrics, rubric.metrics, strict=True)
             if changes_all or old != new
         }
         yield Variant(other, judge.name, recipe.name, "wording", number + 1, answers, asks)
-
-
-def _labels_back(opposite: Opposite | None) -> dict[str, str]:
-    """The rubric's labels by those of the opposite question; none where they are the same."""
-    return {shown: text for text, shown in opposite.labels.items()} if opposite else {}
 
 
 def in_rubric_terms(
