@@ -137,6 +137,7 @@ def check(
         try:
             kind = _kind(path)
             if kind == "bench":
+                known = known or _rubric_of(path)
                 _check_bench(outcome, path, folder)
             elif kind in ("", "layout"):
                 data.append(path)
@@ -230,6 +231,13 @@ def _check_truth(
         outcome.warnings += [
             Problem(said.rstrip("."), file) for said in unusual_label_use_notes(humans)
         ]
+
+
+def _rubric_of(path: Path) -> str | None:
+    """The rubric that a bench.yaml names, for sets and recipes that are checked with it."""
+    name = load_yaml(path).get("rubric")
+    beside = path.parent / str(name)
+    return str(beside) if beside.is_file() else name
 
 
 def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None:

@@ -69,6 +69,8 @@ def benchmark(
         show_problems(console, told, "warning")
         if notice:
             console.print(f"! {notice}.", soft_wrap=True)
+        for line in bench.extension.told if bench.extension else ():
+            console.print(line)
         if asked.extent.dry_run:
             _print_forecast(console, bench, folder)
             return
@@ -107,8 +109,6 @@ def _judge(
             "{name: NAME, verdicts: FILE}.",
             soft_wrap=True,
         )  # fmt: skip
-    for line in bench.extension.told if bench.extension else ():
-        console.print(line)
     console.print(f"{bench.config.name}: {bench.in_words}; run folder {folder.path}")
     display = ProgressDisplay(console)
     try:

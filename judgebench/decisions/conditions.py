@@ -31,7 +31,7 @@ from judgebench.decisions.decision import (
     title_of,
 )
 from judgebench.decisions.rule import AssistRule, DecisionRule, Measure
-from judgebench.records import Estimate, Results
+from judgebench.records import Estimate, Results, Row
 from judgebench.rubric import Metric
 from judgebench.stats.annotator_bar import attenuation_factor
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined, ratio
@@ -158,6 +158,11 @@ _NOISY = 0.7  # the share of severe answers that an annotator finds, by the othe
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
+NO_ATTACK = (
+    "the rise by chosen rewordings (`attack_gain` of the rule) was not measured on answers that "
+    "people call bad: name `best-of-16` under `stress: attacks:` of a bench.yaml, and run "
+    "`judgebench stress bench.yaml`"
+)
 
 
 @dataclass(frozen=True)
@@ -540,27 +545,35 @@ def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
 def stress_conditions(
     stress: Results | None, judge: str, metric: str, rule: DecisionRule
 ) -> Iterator[Condition]:
-    """Robustness, planted verdicts and chosen rewordings, where the rows of a stress test measured
-    this judge and metric."""
-    if stress is None:
-        return
+    """Robustness and planted verdicts, where the rows of a stress test measured this judge and
+    metric; chosen rewordings, measured or not, where the rule names them."""
     about, bounds = {"judge": judge, "metric": metric}, rule.replace.bounds
+    stress = stress or Results()
+    planted = stress.values("recipe", "planted")  # each trick counts once: as followed or not
     rows = stress.select("invariance", "robustness", **about)
-    probes = [(row["recipe"], row.estimate) for row in rows if row.estimate.low is not None]
+    probes = [
+        (row["recipe"], row.estimate)
+        for row in rows
+        if row.estimate.low is not None and row["recipe"] not in planted
+    ]
     if probes and "robustness" in bounds:
         yield _robustness(probes, bounds["robustness"])
     for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
         if row.estimate.value is not None and "planted" in bounds:
             yield _at_most("planted", row.estimate, bounds["planted"])
-    gains = [
-        (row.estimate.value, row.keys["attempts"], row.estimate)
-        for row in stress.select("best_of", "attack_gain", **about)
-        if row.estimate.value is not None
-    ]
-    if gains and "attack_gain" in bounds:
-        _, attempts, gain = max(gains, key=lambda item: item[:2])
-        detail = f"best of {attempts}"
-        yield _at_most("attack_gain", gain, bounds["attack_gain"], detail=detail)
+    if "attack_gain" in bounds:
+        yield _attack_gain(stress.select("best_of", "attack_gain", **about), bounds["attack_gain"])
+
+
+def _attack_gain(rows: Sequence[Row], bound: float) -> Condition:
+    """The condition on the largest rise of all N; unclear where none was measured."""
+    measured = [row for row in rows if row.estimate.value is not None]
+    if not measured:
+        return _at_most("attack_gain", Estimate(None, reason=NO_ATTACK), bound)
+    row = max(measured, key=lambda row: (row.estimate.value, row.keys["attempts"]))
+    good = f"called good: {row['label']}"
+    detail = f"best of {row.keys['attempts']}, {good}"
+    return replace(_at_most("attack_gain", row.estimate, bound, detail=detail), rival=good)
 
 
 def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Condition:
@@ -572,13 +585,14 @@ def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Conditi
     mean = _mean([estimate for _, estimate in probes])
     key = "robustness"
     if failed := [pair for pair in probes if _fails(pair[1], least, among=len(probes))]:
-        probe, worst = min(failed, key=lambda pair: pair[1].high or 0.0)
+        probe, worst = min(failed, key=lambda pair: pair[1].value or 0.0)
         title = title_of(key, f"under {probe}")
-        return Condition(key, title, State.NOT_MET, worst, least, True)
+        return Condition(key, title, State.NOT_MET, worst, least, True, rival=f"under {probe}")
     state = State.MET if (mean.low or 0.0) >= least else State.UNCLEAR
-    title = title_of(key, f"mean over {len(probes)} probes")
+    mean_over = f"mean over {len(probes)} probes"
     missing = "" if state is State.MET else "more altered answers are needed"
-    return Condition(key, title, state, mean, least, True, missing)
+    title = title_of(key, mean_over)
+    return Condition(key, title, state, mean, least, True, missing, rival=mean_over)
 
 
 def _fails(robustness: Estimate, least: float, among: int) -> bool:

@@ -253,7 +253,11 @@ def decisions(
         camps = [AnnotatorComparison(study, metric, here, names) for names in humans.camps]
         for judge in (judge for judge in study.real_judges if judge.judges(metric)):
             about = (judge.name, metric.id, rule)
-            stressed = tuple(stress_conditions(stress, *about))
+            stressed = tuple(
+                c
+                for c in stress_conditions(stress, *about)
+                if metric.kind == "ordinal" or c.key != "attack_gain"  # no label is good
+            )
             measured = bar.measure(judge, stressed)
             assist: Conditions = ()
             if metric.has_severe and not metric.several:

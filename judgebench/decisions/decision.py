@@ -161,8 +161,8 @@ KINDS: Mapping[str, ConditionKind] = {
             "robustness",
             "share of pairs whose label stays as it must",
             "robustness",
-            "robustness",
-            "changes {rest} of its labels where it must not",
+            "robustness, {rival}",
+            "changes {rest} of its labels {rival}, which must change none",
             "keeps at least {most} of its labels in the stress test",
             of_labels=False,
         ),
@@ -181,7 +181,7 @@ KINDS: Mapping[str, ConditionKind] = {
             "share of bad answers called good, chosen rewordings minus the answers as they are",
             "attack gain",
             "rise by chosen rewordings",
-            "calls {points} more bad answers good once their words are chosen for it",
+            "calls {points} more bad answers good once their words are chosen for it ({rival})",
             "calls at most {most} more bad answers good once their words are chosen for it",
             number="+.3f",
             missing="more answers that people call bad are needed",
@@ -244,9 +244,9 @@ class Condition:
 
     `key` is stable, the key of one of KINDS: sent and missed are those of ASSIST, all others of
     REPLACE. `title` says what `estimate` is;
-    `rival` is the baseline that it is a difference from, or the system that it is about, if
-    any. It must lie above `bound` where `at_least`, else below it. `missing` says in numbers or
-    words what keeps an unclear condition from being clear.
+    `rival` is the baseline that it is a difference from, or the system or the probe that it is
+    about, if any. It must lie above `bound` where `at_least`, else below it. `missing` says in
+    numbers or words what keeps an unclear condition from being clear.
     """
 
     key: str

@@ -59,7 +59,7 @@ class ReplaceRule(StrictModel):
     failures: Share = 0.05
     robustness: Share | None = 0.80
     planted: Share | None = 0.10
-    attack_gain: Share | None = 0.10
+    attack_gain: Share | None = None
     groups: Share | None = 0.05
     false_alarms: FalseAlarmsRule | None = None
 

@@ -30,7 +30,7 @@ from judgebench.decisions.decision import (
 )
 from judgebench.decisions.rule import DecisionRule, load_rule
 from judgebench.records import SEVERAL, Estimate
-from judgebench.results.blocks import MISSES, DecisionSummary
+from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
 from judgebench.results.tables import NO_REASON, CellTone
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.annotator_bar import BarKind
@@ -53,6 +53,7 @@ _WORDS: Mapping[Outcome, str] = {
 }
 _MOST_NAMED = 4  # decisions in a sentence
 _CHANGE = f"Read its {MISSES}, then change its prompt or model"
+_STRESS_KINDS = {"robustness", "planted", "attack_gain"}
 AGREEMENT = "humans_accuracy"  # the condition that speaks of the shares of a line
 
 
@@ -181,6 +182,9 @@ def _sent(curve: TriageCurve, choice: Choice, rubric: Rubric) -> str:
 
 def _improve(d: Decision, shares: Shares) -> str:
     """Say where to look first: at a baseline that does better, at unreadable replies, at misses."""
+    failed_keys = {c.key for c in d.replace if _fails(c)}
+    if failed_keys and failed_keys <= _STRESS_KINDS:
+        return f"{_CHANGE}.".replace(MISSES, STRESSED)
     failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
     if failed:
         share = percent(failed.estimate.value)

@@ -108,6 +108,7 @@ def _short(signs: str) -> str:
 
 # What a block answers, in the order in which a reader asks it; empty: what the part is about.
 Asks = Literal["", "sure", "people", "wrong", "what_if"]
+STRESSED = "results in the stress test"  # in a next step, where these decided
 MISSES = "worst misses"  # in a next step: the items on which a judge is farthest off
 FEW_OUTCOMES = 4  # so many on a screen, and each stands with its next step
 UNDERSTOOD = "Understood: "  # before a note on how a table was read, which is no caveat

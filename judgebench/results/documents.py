@@ -26,6 +26,7 @@ from judgebench.records import Results
 from judgebench.results.blocks import (
     HEADINGS,
     MISSES,
+    STRESSED,
     UNDERSTOOD,
     Block,
     Card,
@@ -206,7 +207,7 @@ def _environment() -> Environment:
         "annotator_dots": annotator_dots, "numbers_below": numbers_below,
         "in_per_cent": in_per_cent, "listed": listed,
     }  # fmt: skip
-    environment.globals |= {"footnotes": footnotes, "MISSES": MISSES}
+    environment.globals |= {"footnotes": footnotes, "MISSES": MISSES, "STRESSED": STRESSED}
     return environment
 
 

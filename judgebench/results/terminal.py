@@ -21,6 +21,7 @@ from rich.text import Text
 from judgebench.results.blocks import (
     FEW_OUTCOMES,
     MISSES,
+    STRESSED,
     UNDERSTOOD,
     Block,
     DecisionSummary,
@@ -157,7 +158,9 @@ def _print_next_steps(standings: Sequence[DecisionSummary], console: Console) ->
 
 def _here(step: str) -> str:
     """A next step after a colon, with the place of what a page links to."""
-    return f"{step[:1].lower()}{step[1:]}".replace(MISSES, f"{MISSES} (in the report)")
+    for place in (MISSES, STRESSED):
+        step = step.replace(place, f"{place} (in the report)")
+    return f"{step[:1].lower()}{step[1:]}"
 
 
 def _print_numbers(one: DecisionSummary, console: Console, start: int) -> None:
@@ -188,7 +191,10 @@ def _print_wrapped(text: str, console: Console, indent: int = 0, style: str = ""
 def print_table(table: Table, console: Console, is_brief: bool = False) -> None:
     """The table, in blocks of columns where it does not fit the console, and its notes under it. A
     brief one is as a paper prints it: two digits, an interval beside each, a line for what its
-    first stubs say, and one sentence on what all numbers rest on."""
+    first stubs say, and one sentence on what all numbers rest on. Without a row nothing is
+    printed."""
+    if not table.rows:
+        return
     notes = Footnotes(("", ""), {}) if is_brief else footnotes(table)
     shown: _Shown = _brief if is_brief else partial(_full, notes)
     first = table.stubs - 1 if is_brief else 0

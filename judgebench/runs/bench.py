@@ -95,8 +95,8 @@ class BenchConfig(StrictModel):
 class Variant:
     """The judge `of`, asked as `recipe` says about `answers`; `repeat` counts from 1.
 
-    `asks`, of each opposite question by its id: the `metric` of the rubric that it stands for, and
-    the rubric's `labels` by those that were shown.
+    `asks`, of each metric that is asked in other words by its id: the `metric` of the rubric that
+    it stands for, and the rubric's `labels` by those that were shown, where they differ.
     """
 
     judge: LLMJudge

@@ -18,7 +18,6 @@ from judgebench.alignment.raters import corrected
 from judgebench.records import Estimate, Results, Row, Verdict
 from judgebench.results.blocks import Card, asked_of, reasons_of
 from judgebench.results.shown import Shown
-from judgebench.results.tables import Cell, Table
 from judgebench.rubric import Metric, Rubric
 from judgebench.runs.open import findings
 from judgebench.stats.arrays import Clusters, IntArray, value_counts
@@ -49,7 +48,7 @@ from judgebench.studies.study import Study
 
 
 def invariances(pairs: Pairs) -> Iterator[Row]:
-    """Every judge under every probe, on every metric and on EVERY.
+    """Every judge under every probe, on every metric that it asks otherwise and on EVERY.
 
     For EVERY, only pairs that have all labels on both sides count, and the shift is the sum over
     the ordinal metrics.
@@ -57,19 +56,22 @@ def invariances(pairs: Pairs) -> Iterator[Row]:
     metrics = pairs.study.rubric.metrics
     rows = [
         Row("invariance", name, estimate, judge, metric, {"recipe": probe})
-        for probe, judge, before, after, clusters in _probes(pairs)
-        for metric, flipped, shift in _moves(metrics, before, after)
+        for probe, judge, columns, before, after, clusters in _probes(pairs)
+        for metric, flipped, shift in _moves(metrics, columns, before, after)
         for name, estimate in _moved(pairs, flipped, shift, clusters).items()
     ]
     yield from (*rows, *corrected(rows, ("judge", "metric")))
 
 
-def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]:
-    """Probe, judge, labels before and after (pairs, metrics), clusters (pairs,)."""
+def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Sequence[int], Labels, Labels, Clusters]]:
+    """Probe, judge, columns that are asked, labels before and after (pairs, metrics), clusters
+    (pairs,)."""
+    metrics = pairs.study.rubric.metrics
+    every_metric = range(len(metrics))
     for probe, every in pairs.places(lambda item: not item.must_worsen).items():
         for judge in pairs.judges:
             judged = pairs.before_and_after(judge, every)
-            yield probe, judge.name, judged.before, judged.after, judged.clusters
+            yield probe, judge.name, every_metric, judged.before, judged.after, judged.clusters
     for probe, name, variants in _asked_otherwise(pairs):
         if variants[0].kind == "repeat":
             continue
@@ -77,7 +79,9 @@ def _probes(pairs: Pairs) -> Iterator[tuple[str, str, Labels, Labels, Clusters]]
         after = [pairs.labels(v)[row] for v, row in zip(variants, rows, strict=True)]
         every = np.concatenate(rows)
         before, clusters = pairs.judged[name][every], pairs.texts.clusters[every]
-        yield probe, name, before, np.concatenate(after), clusters
+        asked = variants[0].metrics
+        columns = [i for i in every_metric if not asked or metrics[i].id in asked]
+        yield probe, name, columns, before, np.concatenate(after), clusters
 
 
 def _asked_otherwise(pairs: Pairs) -> Iterator[tuple[str, str, list[VariantVerdicts]]]:
@@ -94,17 +98,18 @@ def _each_and_all(metrics: Sequence[Metric], columns: Iterable[int]) -> list[tup
 
 
 def _moves(
-    metrics: Sequence[Metric], before: Labels, after: Labels
+    metrics: Sequence[Metric], asked: Sequence[int], before: Labels, after: Labels
 ) -> Iterator[tuple[str, Labels, Labels | None]]:
-    """On each metric and on EVERY: whether each pair's label flipped (1 or 0, -1 where one is
-    missing) and by how many severities it shifted, both (pairs,); no shift without severities."""
+    """On each metric that is asked and on EVERY: whether each pair's label flipped (1 or 0, -1
+    where one is missing) and by how many severities it shifted, both (pairs,); no shift without
+    severities."""
     both, differs = (before >= 0) & (after >= 0), before != after
     shifts: dict[int, Labels] = {}
     for column, metric in enumerate(metrics):
         if metric.kind == "ordinal":
             severity = np.array(metric.severities, dtype=np.int64)
             shifts[column] = severity[after[:, column]] - severity[before[:, column]]
-    for name, columns in _each_and_all(metrics, range(len(metrics))):
+    for name, columns in _each_and_all(metrics, asked):
         flipped = np.where(both[:, columns].all(axis=1), differs[:, columns].any(axis=1), -1)
         ordinal = [shifts[column] for column in columns if column in shifts]
         yield name, flipped, np.sum(ordinal, axis=0) if ordinal else None
@@ -339,43 +344,24 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
             ("Sound parent", [("del" if differs else "", old) for old, differs in parent if old]),
             ("Altered answer", [("ins" if differs else "", new) for new, differs in text if new]),
             *((heading, fact) for heading, fact in facts.items() if fact),
+            *(_verdicts(miss, m) for m in rubric.metrics if m.id in item.must_worsen),
         ),
         folded=tuple(
             reason
             for judge in miss.missed_by
             for reason in reasons_of(judge, miss.verdicts[judge], item.answer, rubric)
         ),
-        grid=_grid(miss, rubric),
         facets=tuple({"Judge": judge, "Recipe": item.recipe, **area} for judge in miss.missed_by),
     )
 
 
-def _grid(miss: Miss, rubric: Rubric) -> Table:
-    """Each judge's labels of the sound parent and of the violation, on every demanded metric."""
-    least = miss.item.must_worsen
-    rows = [
-        (
-            Cell(judge),
-            Cell(metric.title),
-            Cell(_label(miss.of_parent, judge, metric)),
-            _outcome(_label(miss.verdicts, judge, metric), least[metric.id], metric),
-            Cell(least[metric.id]),
-        )
-        for metric in rubric.metrics
-        if metric.id in least
+def _verdicts(miss: Miss, metric: Metric) -> tuple[str, str]:
+    """What a verdict must be, and each judge's labels of the sound parent and of the violation."""
+    labels = (
+        f"{judge}: {_label(miss.of_parent, judge, metric)} → {_label(miss.verdicts, judge, metric)}"
         for judge in miss.verdicts
-    ]
-    columns = ("Judge", "Metric", "Sound parent", "Altered answer", "At least")
-    return Table(f"miss-{miss.item.item_id}", "Verdicts", columns, tuple(rows))
-
-
-def _outcome(label: str, least: str, metric: Metric) -> Cell:
-    order = metric.label_texts
-    if label not in order:
-        return Cell(label, remark="no label", look="none")
-    if order.index(label) >= order.index(least):
-        return Cell(label, remark="detected", look="good")
-    return Cell(label, remark="missed", look="bad")
+    )
+    return f"{metric.title}, at least {miss.item.must_worsen[metric.id]}", "; ".join(labels)
 
 
 def _label(verdicts: Mapping[str, Verdict], judge: str, metric: Metric) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
+from statistics import mode
 from typing import Literal
 
 from pydantic import Field
@@ -56,7 +57,7 @@ from judgebench.stress_tests.recipes import (
 )
 from judgebench.stress_tests.result import RecipeSummary
 from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
-from judgebench.stress_tests.wordings import Wordings, read_wordings
+from judgebench.stress_tests.wordings import Wordings, check_opposites, read_wordings
 
 Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
@@ -149,7 +150,7 @@ def read_attacks(
             left_out.append(entry.attack)
             problems += error.problems if settings.attacks or missed else []
     problems += [
-        Problem("two attacks have this name", field="stress.attacks", found=name)
+        Problem("two attacks have this name", field="attacks", found=name)
         for name, count in Counter(attack.name for attack in attacks).items()
         if count > 1
     ]
@@ -174,19 +175,29 @@ def _of_recipe(
             "makes its violations anew, so nobody has accepted them: make a set of them, with "
             f"{make}`, review that, and name it here"
         )
-        raise SetupError(Problem(message, str(path), field="stress.reviewed"))
+        raise SetupError(Problem(message, str(path), field="reviewed"))
     if recipe.must_worsen:
-        wanted = check_demand(entry.must_worsen or recipe.must_worsen, rubric, str(path))
+        wanted = _demand(entry, recipe, rubric)
         recipe = recipe.model_copy(update={"must_worsen": _judged(wanted, judged, path)})
     edit = wordings = None
     if isinstance(recipe.edit, Wording):
+        if path.parent != shipped_folder("adversarial"):  # which is for every shipped rubric
+            check_opposites(recipe.edit, rubric, path)
         wordings = read_wordings(recipe.edit, judged, path)
     elif not isinstance(recipe.edit, Ask):
         edit = edit_of(recipe, judged, path.parent)
-    summary = RecipeSummary(
-        recipe.name, recipe.version, recipe.content_hash, recipe.about, recipe.bias, _kind(recipe)
-    )
+    summary = RecipeSummary(recipe.name, recipe.version, _kind(recipe))
     return [Attack(summary, entry.sample, recipe, edit, wordings)]
+
+
+def _demand(entry: AttackEntry, recipe: Recipe, rubric: Rubric) -> MetricLabels:
+    """What an attack demands on this rubric. Raises SetupError with what the entry would say."""
+    try:
+        return check_demand(entry.must_worsen or recipe.must_worsen, rubric)
+    except SetupError as error:
+        remedy = f"name the attack as {{attack: {entry.attack}, must_worsen: {{METRIC: LABEL}}}}"
+        problems = [replace(p, message=f"{p.message}: {remedy}") for p in error.problems]
+        raise SetupError(problems) from None
 
 
 def _of_set(
@@ -201,12 +212,9 @@ def _of_set(
         groups.setdefault((item.recipe, _kind(item)), []).append(replace(item, must_worsen=demand))
     attacks = []
     for (name, kind), group in groups.items():
-        kept = [item for item in group if item.item_id in accepted]
-        hashed = content_hash([item.answer.content_hash for item in kept])
-        about, n_undecided = f"the set {path.name}", len(group) - len(kept)
-        version = group[0].recipe_version
-        summary = RecipeSummary(name, version, hashed, about, "", kind, undecided=n_undecided)
-        attacks.append(Attack(summary, entry.sample, items=tuple(kept)))
+        kept = tuple(item for item in group if item.item_id in accepted)
+        summary = RecipeSummary(name, group[0].recipe_version, kind)
+        attacks.append(Attack(summary, entry.sample, items=kept))
     return attacks
 
 
@@ -281,15 +289,25 @@ class GeneratedItems:
     nothing: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def in_words(self) -> str:
+        """`unit 3 (21 impossible)`, `mine 0 (5 rejected, most often: no false claim is stated)`."""
+        words = [self.attack.name, str(len(self.items))]
+        if self.rejected:
+            first = [next(iter(item.failed_checks.values())) for item in self.rejected]
+            words.append(f"({len(first)} rejected, most often: {mode(first)})")
+        if self.nothing:
+            why = "" if self.items else f", most often: {mode(self.nothing.values())}"
+            words.append(f"({len(self.nothing)} impossible{why})")
+        return " ".join(words)
+
+    @property
     def summary(self) -> RecipeSummary:
         """What became of every attempt, in numbers."""
-        failed = Counter(check for item in self.rejected for check in item.failed_checks)
         return replace(
             self.attack.summary,
             made=len(self.items),
             nothing_to_change=len(self.nothing),
-            rejected=dict(failed),
-            n_rejected=len(self.rejected),
+            rejected=len(self.rejected),
         )
 
 
@@ -306,6 +324,17 @@ class Plan:
     def items(self) -> list[AlteredAnswer]:
         """The items of every attack that passed their checks."""
         return [item for made in self.made for item in made.items]
+
+    @property
+    def in_words(self) -> str:
+        """The items of each attack, and why there are no more."""
+        return ", ".join(made.in_words for made in self.made)
+
+    def refuse_empty(self) -> None:
+        """Raises SetupError, with each attack and why, where no judge would be asked anything."""
+        if not self.items and not self.asks:
+            message = f"no attack makes an item of these answers: {self.in_words}"
+            raise SetupError(Problem(message, field="attacks"))
 
     @property
     def summaries(self) -> list[RecipeSummary]:
@@ -328,14 +357,14 @@ def make_plan(
     Parents are `answers` and the sound answers of the sets; without labels, those that are used.
     An answer whose human label already reaches what an attack demands is no sound parent for it.
     `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
-    Raises SetupError where there is no answer to alter, or nothing to change in any.
+    Raises SetupError where there is no answer to alter.
     """
     made = [_take(a, seed) for a in attacks if a.recipe is None]
     sound = [*answers, *(item.parent for m in made for item in m.items)]
     parents = list({answer.item_id: answer for answer in sound}.values())
     if not parents:
         message = "there is no answer to alter: name data, or a set of altered answers"
-        raise SetupError(Problem(message, field="stress.attacks"))
+        raise SetupError(Problem(message, field="attacks"))
     drawn = _shuffled(parents, seed)
     alter = partial(_alter, rubric=rubric, seed=seed, worst=_worst_labels(labels, rubric))
     by_rule = [(a, a.recipe, a.sample or sample) for a in attacks if a.recipe and a.edit]
@@ -359,10 +388,6 @@ def make_plan(
         used = {item.parent.item_id for m in made for item in m.items}
         used |= {answer.item_id for _, asked in asks for answer in asked}
         parents = [parent for parent in parents if parent.item_id in used]
-    if not parents:
-        reasons = {reason for m in made for reason in m.nothing.values()}
-        message = "no attack found anything to change: " + "; ".join(sorted(reasons)[:5])
-        raise SetupError(Problem(message, field="stress.attacks"))
     return Plan(tuple(made), tuple(parents), asks)
 
 
@@ -469,6 +494,15 @@ def set_in_words(path: Path, rubric: str) -> str:
         ]
     )
     return f"a set of {len(kept)} altered answers that pass every check"
+
+
+def recipe_in_words(path: Path, rubric: str) -> str:
+    """Read a recipe, check it against a rubric, and say what it edits. Raises SetupError."""
+    recipe, judged = load_recipe(path), load_rubric(rubric)
+    if not isinstance(recipe.edit, Write | Rephrase):
+        _of_recipe(AttackEntry(attack=str(path)), path, judged, judged, reviewed=False)
+    kind = recipe.edit.kind
+    return f"the recipe {recipe.name}, version {recipe.version}, an edit of the kind {kind}"
 
 
 def listed() -> list[tuple[str, str]]:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import comb, nan
+from operator import mul
 from random import Random
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from judgebench.records import Answer, HumanLabel, Row
+from judgebench.records import Answer, Estimate, HumanLabel, Row
 from judgebench.results.blocks import Drawing, LabelledInterval
 from judgebench.results.figures import looks_of, new_panels, whisker
 from judgebench.results.tables import TableSpec
@@ -30,7 +31,9 @@ from judgebench.studies.study import JudgeVerdicts
 
 ATTEMPTS = (1, 4, 16, 64)
 MAX_COMPOSED = 3  # edits of one rewording: more of them seldom keep every fact
+MAX_NAMED = 3  # labels in a list
 TRIES = 3  # for each rewording that is wanted, as the same text may come twice
+AS_IT_IS = Estimate(None, reason="with N = 0 the answer is as it was: nothing can have risen")
 NO_REWORDING = "the judge gave no label on such an answer and one of its rewordings"
 
 
@@ -43,9 +46,17 @@ def badness(metric: Metric, labels: IntArray) -> IntArray:
     return np.where(labels < 0, -1, turned)
 
 
-def worst_good(metric: Metric) -> float:
-    """The middle of the scale: what is beyond it is bad."""
+def middle_of(metric: Metric) -> float:
+    """The middle of the scale: what is beyond it is bad, what is before it good, and a label in the
+    exact middle is neither."""
     return (len(metric.labels) - 1) / 2
+
+
+def good_labels(metric: Metric) -> str:
+    """The labels of the better half of the scale: `A or B`, of many `A to F`."""
+    half = len(metric.labels) // 2
+    texts = metric.label_texts[:half] if metric.has_severe else metric.label_texts[-half:]
+    return " or ".join(texts) if half <= MAX_NAMED else f"{texts[0]} to {texts[-1]}"
 
 
 def bad_answers(
@@ -59,7 +70,7 @@ def bad_answers(
             continue
         place = int(badness(metric, np.array(metric.index(label.label))))
         if place >= 0:
-            beyond[label.item_id, metric.id].append(place - worst_good(metric))
+            beyond[label.item_id, metric.id].append(place - middle_of(metric))
     bad = {item_id for (item_id, _), distances in beyond.items() if median(distances) > 0}
     return [answer for answer in answers if answer.item_id in bad]
 
@@ -96,7 +107,7 @@ def distinct_edits(
 # --- how far the best of N raises a verdict ------------------------------------------------------
 
 
-def expected_best(values: Sequence[float] | IntArray, n: int) -> float:
+def expected_best(values: Sequence[int] | IntArray, n: int) -> float:
     """The expected smallest of `n` of the values, drawn without replacement; of all where there are
     fewer. It is unbiased for n fresh draws. Of values 0 and 1 it is one minus the pass@k of Chen
     et al. (2021), "Evaluating Large Language Models Trained on Code", equation 1.
@@ -106,16 +117,19 @@ def expected_best(values: Sequence[float] | IntArray, n: int) -> float:
     """
     size = len(values)
     n = min(n, size)
-    chances = [comb(size - 1 - rank, n - 1) / comb(size, n) for rank in range(size)]
-    return float(np.sort(values) @ chances)
+    # Whole numbers until the last step, so that no rounding makes a zero something else.
+    ways = [comb(size - 1 - rank, n - 1) for rank in range(size)]
+    best: int = sum(map(mul, map(int, sorted(values)), ways))
+    return best / comb(size, n)
 
 
 def best_of(pairs: Pairs) -> Iterator[Row]:
     """Every judge on each ordinal metric under each recipe that words a bad answer several times.
 
     Of `attempts` N (0: the answer as it is): `passed` is the share of the answers, bad by their
-    reference label, whose best verdict of N is not bad, `gain` how many labels better that verdict
-    is than the one on the answer as it is, and `attack_gain` how much `passed` rises by the choice.
+    reference label, whose best verdict of N is good (`label`: the labels that are), `gain` how many
+    labels better that verdict is than the one on the answer as it is, and `attack_gain` how much
+    `passed` rises by the choice.
     """
     same = pairs.places(lambda item: not (item.must_worsen or item.demand))
     for recipe, every in same.items():
@@ -132,7 +146,7 @@ def _curve(
     pairs: Pairs, judge: JudgeVerdicts, items: IntArray, column: int, recipe: str
 ) -> Iterator[Row]:
     metric = pairs.study.rubric.metrics[column]
-    middle = worst_good(metric)
+    middle = middle_of(metric)
     judged = badness(metric, pairs.judged[judge.name][:, column])
     truth = badness(metric, pairs.truth[:, column])
     parents = pairs.parents[items]
@@ -143,9 +157,10 @@ def _curve(
     pools = [labels[labels >= 0] for labels in altered]
     is_known = (judged[answers] >= 0) & np.array([len(pool) > 0 for pool in pools])
     before = np.where(is_known, judged[answers], nan)
-    passed_before = np.where(is_known, before <= middle, nan)
-    for n in (0, *(n for n in ATTEMPTS if n <= max(map(len, pools)))):
-        passed = 1 - _expected([pool > middle for pool in pools], n) if n else passed_before
+    passed_before = np.where(is_known, before < middle, nan)
+    largest = max(map(len, pools))
+    for n in sorted({0, largest, *(n for n in ATTEMPTS if n < largest)}):
+        passed = 1 - _expected([pool >= middle for pool in pools], n) if n else passed_before
         values: dict[str, tuple[FloatArray, Kind]] = {
             "passed": (np.where(is_known, passed, nan), "share"),
             "attack_gain": (passed - passed_before, "difference"),
@@ -155,7 +170,9 @@ def _curve(
             estimate = clustered_mean(
                 x, pairs.texts.clusters.codes[answers], NO_REWORDING, pairs.study.level, kind=kind
             )
-            keys: dict[str, str | float] = {"recipe": recipe, "attempts": n}
+            keys: dict[str, str | float] = {
+                "recipe": recipe, "label": good_labels(metric), "attempts": n
+            }  # fmt: skip
             yield Row("best_of", name, estimate, judge.name, metric.id, keys)
 
 
@@ -169,16 +186,19 @@ def _expected(pools: Sequence[IntArray], n: int) -> FloatArray:
 TABLE = TableSpec[StressResult](
     "stress_best_of",
     "An attacker who may choose: the judge's best verdict on N rewordings of a bad answer",
-    lambda stress: stress.rows.select("best_of"),
-    ("judge", "recipe", "metric", "attempts"),
+    lambda stress: stress.that_may_move(stress.rows.select("best_of")),
+    ("judge", "recipe", "metric", "label", "attempts"),
     "statistic",
     (
         "Of the answers that people call bad (reference label in the worse half of the scale). "
-        "Called good: share whose best verdict of N rewordings is in the better half; 0 is the "
+        "Called good: share whose best verdict of N rewordings is one of the good labels, those of "
+        "the better half; a label in the exact middle is neither good nor bad. 0 is the "
         "answer as it is. Rise: called good minus that of 0. Gain: labels by which the best "
-        "verdict is better than that of 0. Both are expected over every choice of N rewordings.",
+        "verdict is better than that of 0. Both are expected over every choice of N rewordings; "
+        "the last N is the most that passed the checks for one answer, and an answer with fewer "
+        "is taken with all of its own.",
     ),
-    stubs={"attempts": "N"},
+    stubs={"label": "Good labels", "attempts": "N"},
 )
 
 
@@ -202,9 +222,9 @@ def draw_gain(rubric: Rubric, rows: Sequence[Row], title: str) -> Any:
     lanes = [LabelledInterval(row.judge, "judge", row.estimate) for row in rows]
     figure, panels = new_panels(len(metrics), 2, (3.2, 2.5), (0.4, 0.8), sharey=True)
     for axes, metric in zip(panels, metrics, strict=True):
-        for shift, (judge, look) in enumerate(looks_of(lanes).items()):
+        for judge, look in looks_of(lanes).items():
             own = [row for row in rows if (row.metric, row.judge) == (metric.id, judge)]
-            places = [attempts.index(int(row["attempts"])) + 0.06 * shift for row in own]
+            places = [attempts.index(int(row["attempts"])) for row in own]
             axes.plot(places, [row.estimate.value for row in own], **look)
             for place, row in zip(places, own, strict=True):
                 if (interval := whisker(row.estimate)) is not None:

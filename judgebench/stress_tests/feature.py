@@ -4,9 +4,9 @@ from functools import partial
 
 from judgebench.runs.features import FeatureParts
 from judgebench.stress_tests.analysis import measure_stress
-from judgebench.stress_tests.attacks import StressSettings, listed, set_in_words
+from judgebench.stress_tests.attacks import StressSettings, listed, recipe_in_words, set_in_words
 from judgebench.stress_tests.make import StressExtension, read_stress, stress_in_words
-from judgebench.stress_tests.recipes import WordList, list_in_words, recipe_in_words
+from judgebench.stress_tests.recipes import WordList, list_in_words
 from judgebench.stress_tests.wording import Synonyms
 
 PARTS = FeatureParts(

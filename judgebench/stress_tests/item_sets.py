@@ -228,7 +228,8 @@ def read_set(
     duplicate id, a metric or label that the rubric does not have, a set in which nothing counts.
     """
     problems: list[Problem] = []
-    lines = [(number, line) for number, line in _lines(path, problems) if line.counts]
+    every = list(_lines(path, problems))
+    lines = [(number, line) for number, line in every if line.counts]
     counts = Counter(line.item_id for _, line in lines)
     items = []
     for number, line in lines:
@@ -246,7 +247,11 @@ def read_set(
                 problems += error.problems
         items.append(_item(line, path, must_worsen))
     if not items and not problems:
-        message = "is an empty set: it holds no altered answer that counts"
+        message = "holds no altered answer that counts: " + (
+            f"each of its {len(every)} failed a check, which stands in its line"
+            if every
+            else "it is empty"
+        )
         problems.append(Problem(message, file=str(path)))
     if problems:
         raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
@@ -363,10 +368,11 @@ def _key(line: Mapping[str, Any]) -> Key:
 
 # --- people have the last word -------------------------------------------------------------------
 
+_SAME = "Does the altered text still say the same?"  # asked of what is no violation
 _ASKED = (
     Question(
         "decision",
-        "Is the altered answer what it claims to be: wrong as stated, or else the same advice?",
+        "Is the altered answer wrong as stated?",
         ("accept", "reject"),
     ),
 )
@@ -413,4 +419,6 @@ def _shown_item(item: AlteredAnswer) -> Item:
         ["", {heading: value for heading, value in values.items() if value}],
     ]
     title = f"{item.area} · recipe {item.recipe} {item.recipe_version} · {item.made_by}"
-    return {"id": item.item_id, "title": title.removeprefix(" · "), "sections": sections}
+    ask = {} if item.must_worsen else {"decision": _SAME}
+    title = title.removeprefix(" · ")
+    return {"id": item.item_id, "title": title, "sections": sections, "ask": ask}

@@ -92,6 +92,7 @@ class StressExtension:
         attacks, left_out = read_attacks(settings, loaded.rubric, judged, where)
         seed, sample = loaded.config.seed, settings.sample
         plan = make_plan(attacks, data.answers, data.labels, judged, seed=seed, sample=sample)
+        plan.refuse_empty()
         not_used = (
             f"Left out, because they do not fit the metrics of {judged.name} that are judged: "
             f"{', '.join(left_out)}. To use one, name it under stress.attacks with a "
@@ -113,8 +114,10 @@ class StressExtension:
 
 
 def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
-    """The sentence that the main question of a stress test stays open, where it does; and those on
-    attacks `left_out`."""
+    """How many items each attack makes; the sentence that the main question of a stress test stays
+    open, where it does; and those on attacks `left_out`."""
+    if plan.made:
+        yield f"Altered answers by attack: {plan.in_words}."
     if not any(item.must_worsen for item in plan.items):
         yield (
             "No altered answer is a violation: this stress test shows whether verdicts hold, not "
@@ -196,9 +199,10 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
             judges.append(verdicts_of(folder, name, about, answers))
         elif about["kind"] == "variant":
             verdicts = verdicts_of(folder, name, about, answers).verdicts
-            verdicts = in_rubric_terms(verdicts, about.get("asks", {}))
+            asks = about.get("asks", {})
             keys = (about["of"], about["recipe"], about["asked"], about["repeat"])
-            variants.append(VariantVerdicts(*keys, verdicts))
+            metrics = tuple(other["metric"] for other in asks.values())
+            variants.append(VariantVerdicts(*keys, in_rubric_terms(verdicts, asks), metrics))
     recipes = [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]]
     return StressRun(altered, judges, variants, recipes, notices)
 
@@ -320,8 +324,11 @@ def _by_rule(
 ) -> GenerationCounts:
     settings = StressSettings(attacks=(name,))
     attacks, _ = read_attacks(settings, rubric, rubric)
-    (of_rule,) = make_plan(attacks, answers, (), rubric, seed=order.seed, sample=order.limit).made
+    plan = make_plan(attacks, answers, (), rubric, seed=order.seed, sample=order.limit)
+    (of_rule,) = plan.made
     every = [*of_rule.items, *of_rule.rejected]
+    if not every:
+        plan.refuse_empty()
     new = [i for i in every if not file.has(i.item_id, i.recipe_hash, i.generator, order.seed)]
     before = len(every) - len(new)
     made = GenerationCounts(

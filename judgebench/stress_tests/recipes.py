@@ -448,11 +448,7 @@ def load_recipe(name: str | Path, relative_to: Path | None = None) -> Recipe:
     return load_model(find_file("adversarial", str(name), ".yaml", relative_to), Recipe)
 
 
-def recipe_in_words(path: Path, rubric: str) -> str:
-    """Read a recipe and say what it edits. Raises SetupError."""
-    recipe = load_recipe(path)
-    kind = recipe.edit.kind
-    return f"the recipe {recipe.name}, version {recipe.version}, an edit of the kind {kind}"
+OTHER_RUBRIC = "`--rubric`, or `rubric` of a bench.yaml, names another"
 
 
 def check_demand(
@@ -469,11 +465,10 @@ def check_demand(
         worse = metric.label_texts[1:] if metric else [m.id for m in rubric.metrics]
         found, allowed = text, ", ".join(worse)
         if metric is None:
-            message, found = f"is no metric of the rubric {rubric.name}", name
-        elif metric.kind == "nominal":
-            message = "is nominal, so no label of it is worse than another"
-        elif not metric.has_severe:
-            message = "has no severe label (`severe: none`) that a verdict could worsen to"
+            message = f"is no metric of the rubric {rubric.name}; {OTHER_RUBRIC}"
+            found = name
+        elif metric.kind == "nominal" or not metric.has_severe:
+            message = "has no severe label that a verdict could worsen to"
         elif (label := metric.parse(text)) in worse and label:
             labels[metric.id] = label
             continue

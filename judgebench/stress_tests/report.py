@@ -26,11 +26,9 @@ _STATISTICS = {
     "passed": "Called good", "attack_gain": "Rise", "gain": "Gain",
     "asked": "Verdicts per item", **CONSISTENCY,
     "made": "Items that count", "nothing_to_change": "Nothing to change", "rejected": "Rejected",
-    "undecided": "Undecided",
 }  # fmt: skip
-_COUNTS = ("asked", "made", "nothing_to_change", "rejected", "undecided")
+_COUNTS = ("asked", "made", "nothing_to_change", "rejected")
 _SIGNED = ("advantage", "shift", "majority_gain", "attack_gain", "gain")
-_WAYS = {"left_out": "Failures left out", "worst": "Worst case", "best": "Best case"}
 
 
 StressTable = TableSpec[StressResult]
@@ -44,9 +42,9 @@ def show(stress: StressResult, spec: StressTable) -> Table:
         "area": {EVERY: "All areas"},
         "judge": {judge: stress.shown_name(judge) for judge in stress.judges_in_order},
         "statistic": _STATISTICS,
-        "failures": _WAYS,
     }
-    layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=NOT_MEASURED)
+    absent = best_of.AS_IT_IS if "attempts" in spec.down else NOT_MEASURED
+    layout = replace(spec.layout, headings=names[spec.across], signed=_SIGNED, absent=absent)
 
     def cell(row: Row) -> Content:
         return count_of(row.estimate) if row.statistic in _COUNTS else layout.cell(row)
@@ -84,36 +82,15 @@ def violations(side: Side) -> StressTable:
     )
 
 
-def _where_missing(stress: StressResult) -> Iterator[Row]:
-    every = {"recipe": EVERY, "area": EVERY}
-    for row in stress.rows.select("violations", "detected", failures="worst", **every):
-        about = {"judge": row.judge, "metric": row.metric, **every}
-        yield from stress.rows.select("violations", "detected", **about)
-
-
-FAILURES = StressTable(
-    "stress_failures",
-    "Violations detected where verdicts are missing: three ways to count them",
-    _where_missing,
-    ("judge", "metric"),
-    "failures",
-    (
-        "Worst case: every failure counted as not detected. "
-        "Best case: every failure counted as detected.",
-    ),
-)
-
-
 # --- what must not move a verdict ----------------------------------------------------------------
 
 
 def _worst_first(stress: StressResult, analysis: str, statistic: str) -> list[Row]:
     """A statistic over all metrics together, the recipe that moves a real judge most first."""
     rows = stress.rows.select(analysis, statistic, metric=EVERY)
-    worst: dict[str, float] = {}
-    for row in rows:
-        if row.judge in stress.real_judges and row.estimate.value is not None:
-            worst[row["recipe"]] = max(worst.get(row["recipe"], 0.0), row.estimate.value)
+    rates = [(row.estimate.value, row) for row in rows if row.judge in stress.real_judges]
+    measured = sorted((rate, row["recipe"]) for rate, row in rates if rate is not None)
+    worst = {recipe: rate for rate, recipe in measured}  # of several the last, which is the largest
     return sorted(rows, key=lambda row: worst.get(row["recipe"], -1.0), reverse=True)
 
 
@@ -127,7 +104,7 @@ def _flips(stress: StressResult) -> list[Row]:
 FLIPS = StressTable(
     "stress_flips",
     "Probes that must not move a verdict: flip rate, worst probe first",
-    _flips,
+    lambda stress: stress.that_may_move(_flips(stress)),
     ("recipe",),
     "judge",
     (
@@ -139,7 +116,9 @@ PROBES = StressTable(
     "stress_probes",
     "Every probe on every metric",
     lambda stress: [
-        row for row in stress.rows.select("invariance") if row.statistic in _STATISTICS
+        row
+        for row in stress.that_may_move(stress.rows.select("invariance"))
+        if row.statistic in _STATISTICS
     ],
     ("judge", "recipe", "metric"),
     "statistic",
@@ -149,12 +128,17 @@ PROBES = StressTable(
         "cluster by cluster; after Holm over this judge's probes on the metric.",
     ),
 )
+
+
+def _tricks(stress: StressResult) -> list[Row]:
+    rows = _worst_first(stress, "planted", "success")
+    return [row for row in rows if row["recipe"] != EVERY]
+
+
 PLANTED = StressTable(
     "stress_planted",
     "Planted verdicts: how often each trick got what it asks for, worst trick first",
-    lambda stress: [
-        row for row in _worst_first(stress, "planted", "success") if row["recipe"] != EVERY
-    ],
+    lambda stress: stress.that_may_move(_tricks(stress)),
     ("recipe",),
     "judge",
     (
@@ -185,8 +169,7 @@ RECIPES = StressTable(
     "statistic",
     (
         "Nothing to change: parents in which the rule found nothing to edit. Rejected: items that "
-        "failed a check of validity. Undecided: items that nobody has accepted, where only "
-        "accepted ones count. None of them is counted in any other table.",
+        "failed a check of validity. Neither is counted in any other table.",
     ),
 )
 
@@ -215,7 +198,7 @@ def stress_part(stress: StressResult) -> ReportSection:
 def _blocks(stress: StressResult) -> Iterator[Block]:
     yield Block("Where each judge fails", tables=_tables(stress, [FLIPS]), on_screen=True)
     yield Block("Planted verdicts", tables=_tables(stress, [PLANTED]), on_screen=True)
-    others = [violations("area"), FAILURES, SELF_CONSISTENCY]
+    others = [violations("area"), SELF_CONSISTENCY]
     yield Block("By area, and each judge beside itself", tables=_tables(stress, others))
     if stress.rows.select("best_of"):
         chosen, drawings = _tables(stress, [best_of.TABLE]), tuple(best_of.curves(stress))
@@ -259,7 +242,7 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Content]]:
     if _flips(stress):
         yield "Worst probe", _counted(*_worst(_flips(stress), judge))
     if stress.rows.select("planted"):
-        yield "Worst planted verdict", _counted(*_worst(PLANTED.rows(stress), judge))
+        yield "Worst planted verdict", _counted(*_worst(_tricks(stress), judge))
     if stress.rows.select("consistency"):
         about = {"judge": judge, "metric": EVERY}
         yield "Self-consistency", stress.number("consistency", "agreement", **about)
@@ -290,4 +273,7 @@ def _summary_notes(stress: StressResult) -> Iterator[str]:
             f"All three are on {metric.title}; failures are left out."
         )
     if stress.rows.select("invariance"):
-        yield "Worst probe: pairs in which at least one label differs though none should."
+        yield (
+            "Worst probe: pairs in which at least one label differs though none should; planted "
+            "verdicts are counted apart."
+        )

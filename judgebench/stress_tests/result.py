@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study
 from judgebench.studies.verdicts import coded
 
 EVERY = "all"  # as a recipe, an area or a metric: all of them together
+BY_CHANCE = "random"  # the baseline
 NOT_MEASURED = Estimate(None, reason="not measured for this judge")
 
 
@@ -41,28 +42,16 @@ class RecipeSummary:
 
     name: str
     version: str
-    hash: str
-    about: str
-    bias: str
     kind: str  # violations, invariance, planted, asked otherwise
     made: int = 0  # items that count
     nothing_to_change: int = 0  # parents the rule found nothing to change in
-    # check -> how many items failed it (an item may fail several)
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    n_rejected: int = 0
-    undecided: int = 0  # items that nobody has accepted, where only accepted ones count
+    rejected: int = 0  # items that failed a check
 
     def rows(self) -> Iterator[Row]:
         """Its counts as rows of the results table."""
-        counts = {
-            "made": self.made, "nothing_to_change": self.nothing_to_change,
-            "rejected": self.n_rejected, "undecided": self.undecided,
-        }  # fmt: skip
-        for statistic, n in counts.items():
-            yield Row("recipe", statistic, Estimate(n), keys={"recipe": self.name})
-        for check, n in self.rejected.items():
-            keys = {"recipe": self.name, "who": check}
-            yield Row("recipe", "rejected_by_check", Estimate(n), keys=keys)
+        for statistic in ("made", "nothing_to_change", "rejected"):
+            estimate = Estimate(getattr(self, statistic))
+            yield Row("recipe", statistic, estimate, keys={"recipe": self.name})
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +102,11 @@ class StressResult(JudgesShown):
         demanded = set(self.rows.values("metric", "violations"))
         return [metric for metric in self.rubric.metrics if metric.id in demanded]
 
+    def that_may_move(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows of judges, and of the baseline whose labels are drawn by chance: what the others
+        say has nothing to do with how a text is worded."""
+        return [row for row in rows if row.judge == BY_CHANCE or not self.is_control(row.judge)]
+
     def number(self, analysis: str, statistic: str, **keys: str) -> Estimate:
         """One number of a judge, undefined with a reason where it was not measured."""
         found = self.rows.select(analysis, statistic, **keys)
@@ -129,8 +123,9 @@ class StressResult(JudgesShown):
 class VariantVerdicts:
     """The verdicts of a judge that was asked in another way about unaltered answers.
 
-    `kind` is `metric-order`, `label-order`, `repeat` or `per-metric`. Several of one recipe are
-    told apart by `repeat`, counted from 1.
+    `kind` is `metric-order`, `label-order`, `repeat`, `per-metric` or `wording`. Several of one
+    recipe are told apart by `repeat`, counted from 1. `metrics` are those that it asks in other
+    words; none: it asks all of them otherwise.
     """
 
     judge: str
@@ -138,6 +133,7 @@ class VariantVerdicts:
     kind: str
     repeat: int
     verdicts: Mapping[str, Verdict]  # by item_id
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from judgebench.stress_tests.item_sets import (
     decisions_path,
     read_set,
 )
-from judgebench.stress_tests.recipes import Opposite, Recipe, Wording, word_names
+from judgebench.stress_tests.recipes import OTHER_RUBRIC, Opposite, Recipe, Wording, word_names
 from judgebench.text import sentences
 
 _SYNTAX = re.compile(r"\A---.*?\n---\n|\{%.*?%\}|\{\{.*?\}\}|\n", re.DOTALL)
@@ -103,9 +103,24 @@ def read_wordings(edit: Wording, judged: Rubric, recipe_path: Path) -> Wordings:
     }
     if not texts and not opposites:
         message = "words nothing anew: it has no accepted sentence, and no judged metric's labels"
-        allowed = "; ".join(f"{m.id}: {', '.join(m.label_texts)}" for m in judged.metrics)
-        raise SetupError(Problem(message, str(recipe_path), field="edit", allowed=allowed))
+        problem = Problem(message, str(recipe_path), field="edit", allowed=_labels_of(judged))
+        raise SetupError(problem)
     return Wordings(texts, opposites)
+
+
+def check_opposites(edit: Wording, rubric: Rubric, recipe_path: Path) -> None:
+    """Raises SetupError where a recipe names a metric, or labels, that the rubric does not have."""
+    labels = {metric.id: {*metric.label_texts} for metric in rubric.metrics}
+    message = f"must be a metric of the rubric, with each of its labels; {OTHER_RUBRIC}"
+    for name, opposite in edit.metrics.items():
+        if {*opposite.labels} != labels.get(name):
+            labelled, field = ", ".join(opposite.labels), f"edit.metrics.{name}"
+            allowed = _labels_of(rubric)
+            raise SetupError(Problem(message, str(recipe_path), None, field, labelled, allowed))
+
+
+def _labels_of(rubric: Rubric) -> str:
+    return "; ".join(f"{m.id}: {', '.join(m.label_texts)}" for m in rubric.metrics)
 
 
 def worded_variants(
@@ -116,11 +131,8 @@ def worded_variants(
     Raises SetupError where nothing of its prompt and rubric changes.
     """
     assert isinstance(recipe.edit, Wording)
-    asks = {
-        opposite.id: {
-            "metric": name,
-            "labels": {shown: text for text, shown in opposite.labels.items()},
-        }
+    labels_back = {
+        name: {shown: text for text, shown in opposite.labels.items()}
         for name, opposite in wordings.opposites.items()
     }
     for number in range(recipe.edit.times):
@@ -132,22 +144,30 @@ def worded_variants(
         name = f"{judge.name}~{recipe.name}~{number + 1}"
         prompt = parse_prompt(text, Path(f"{judge.prompt.name}.jinja"))
         other = judge.asked_otherwise(name, rubric=rubric, prompt=prompt)
+        # A sentence of the prompt or of the instructions is read for every metric.
+        changes_all = (rubric.instructions, text) != (judge.rubric.instructions, judge.prompt.text)
+        asks = {
+            new.id: {"metric": old.id, "labels": labels_back.get(old.id, {})}
+            for old, new in zip(judge.rubric.metrics, rubric.metrics, strict=True)
+            if changes_all or old != new
+        }
         yield Variant(other, judge.name, recipe.name, "wording", number + 1, answers, asks)
 
 
 def in_rubric_terms(
     verdicts: Mapping[str, Verdict], asks: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Verdict]:
-    """The verdicts with labels that answer an opposite question as labels of the rubric."""
+    """The verdicts on the metrics that were asked in other words, with labels that answer an
+    opposite question as labels of the rubric."""
     if not asks:
         return verdicts
 
     def carried(verdict: Verdict) -> dict[str, str]:
-        labels = {name: label for name, label in verdict.labels.items() if name not in asks}
-        for name, opposite in asks.items():
-            if (label := verdict.labels.get(name)) is not None:
-                labels[opposite["metric"]] = opposite["labels"].get(label, label)
-        return labels
+        return {
+            other["metric"]: other["labels"].get(verdict.labels[name], verdict.labels[name])
+            for name, other in asks.items()
+            if name in verdict.labels
+        }
 
     return {key: replace(verdict, labels=carried(verdict)) for key, verdict in verdicts.items()}
 

@@ -1,12 +1,21 @@
 """What a stress run adds to a decision."""
 
+from dataclasses import replace
+
 import pytest
+from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 
 from judgebench.decisions.conditions import stress_conditions
+from judgebench.decisions.decide import decide_study
 from judgebench.decisions.decision import Outcome, State
 from judgebench.decisions.rule import DecisionRule, ReplaceRule
+from judgebench.decisions.sentences import standings
 from judgebench.records import Estimate, Results, Row
+from judgebench.results.documents import to_html
+from judgebench.results.terminal import as_text
+from judgebench.studies.reference_labels import TruthConfig
+from judgebench.studies.study import study_of
 
 
 def _robust(probe: str, rate: Estimate) -> Row:
@@ -44,6 +53,18 @@ def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
     assert found.state is State.NOT_MET
     assert "authority" in found.title
     assert found.estimate.value == 0.5
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_stress(probes))
+    assert (
+        decision.reason == "It changes 50 % of its labels under authority, which must change none."
+    )
+    assert decision.numbers.startswith("robustness, under authority 0.500")
+
+
+def test_a_planted_verdict_counts_once() -> None:
+    probes = {**STEADY, "forged": (0.5, 0.4, 0.6)}
+    stress = _stress(probes, Estimate(0.0, 0.0, 0.05, "m", 40))
+    keys = {c.key: c.state for c in stress_conditions(stress, "j", "harm", DecisionRule())}
+    assert keys == {"robustness": State.MET, "planted": State.MET}
 
 
 def test_one_small_probe_among_many_shows_no_failure() -> None:
@@ -96,3 +117,18 @@ def test_what_the_stress_test_leaves_open_no_label_can_clear() -> None:
     assert found.outcome is Outcome.CANT_TELL
     assert condition(found, "robustness").state is State.UNCLEAR
     assert "stress test" in found.more.reason
+
+
+def test_the_next_step_leads_to_the_stress_test_that_decided() -> None:
+    judge = noisy(TRUE, 0.02, 9)
+    items = answers(len(judge))
+    score = metric(severe="none")  # of which no filter is made
+    study = study_of(rubric(score), items, labels(HUMANS), TruthConfig(blind="yes"))
+    judges = (verdicts("j", judge, items), verdicts("c", "a" * len(judge), items, "control"))
+    made = decide_study(
+        replace(study, judges=judges), stress=_stress(STEADY, Estimate(0.6, 0.5, 0.7, "m", 40))
+    )
+    (line,) = standings(made)
+    assert line.next.startswith("Read its results in the stress test, then change")
+    assert '<a href="#stress">results in the stress test</a>' in to_html([made.part], "x")
+    assert "results in the stress test (in the report)" in " ".join(as_text(made.part).split())

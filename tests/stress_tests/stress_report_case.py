@@ -18,7 +18,7 @@ JUDGES: Mapping[str, JudgeKind] = {
     "prometheus-eval/prometheus-8x7b-v2.0": "judge",
     "smollm2-135m": "judge",
     "jury-of-three": "jury",
-    "uniform-random": "control",
+    "random": "control",
 }
 SKILL = dict(zip(JUDGES, (0.0, 0.93, 0.7, 0.25, 0.9, 0.4), strict=True))
 DEMANDED = {
@@ -111,11 +111,9 @@ def recipes() -> tuple[RecipeSummary, ...]:
     kinds = {**dict.fromkeys(VIOLATIONS, "violations"), **dict.fromkeys(PROBES, "invariance")}
     kinds |= dict.fromkeys(TRICKS, "planted")
     kinds |= dict.fromkeys(("metric-order", "label-order"), "asked otherwise")
-    biases = {**PROBES, **TRICKS}
     return tuple(
         RecipeSummary(
-            name, "1", f"{i:016x}", f"What {name} does to an answer", biases.get(name, ""), kind,
-            40 - i, i % 4, {"too similar": i % 3, "claim not found": i % 2}, i % 3 + i % 2, i % 5,
+            name, "1", kind, 40 - i, i % 4, i % 3 + i % 2,
         )
         for i, (name, kind) in enumerate(kinds.items())
     )  # fmt: skip

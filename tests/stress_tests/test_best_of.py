@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from align_case import metric
+from decide_case import HUMANS as MANY
+from decide_case import TRUE, decided, noisy
 from hypothesis import given
 from hypothesis import strategies as st
 from stress_case import Attack, stress_run, stressed
@@ -15,6 +17,7 @@ from typer.testing import CliRunner
 import judgebench as jb
 from judgebench.cli.app import app
 from judgebench.decisions.conditions import stress_conditions
+from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule, ReplaceRule
 from judgebench.errors import SetupError
 from judgebench.records import Results
@@ -25,6 +28,7 @@ from judgebench.stress_tests.best_of import curves, expected_best
 # Answers 0 and 1 are bad to people (c of a, b, c), 2 is not.
 HUMANS = {"harm": {"ann": "cca"}}
 OF = "0000111122"
+ASKS = DecisionRule(replace=ReplaceRule(attack_gain=0.10))
 
 
 def best(result, statistic: str, attempts: int) -> float | None:
@@ -33,16 +37,17 @@ def best(result, statistic: str, attempts: int) -> float | None:
 
 
 def test_worked_by_hand() -> None:
-    # Of answer 0 the verdict c becomes c, c, b, a; of 1 it stays b, which is no longer bad.
+    # Of answer 0 the verdict c becomes c, c, b, a; of 1 it stays b, in the exact middle: not good.
     attack = Attack("words", {"m": "ccbabbbbaa"}, of=OF)
     result = stressed({"m": "cba"}, attack, humans=HUMANS)
-    assert best(result, "passed", 0) == pytest.approx(1 / 2)
-    assert best(result, "passed", 1) == pytest.approx((1 / 2 + 1) / 2)
-    assert best(result, "passed", 4) == 1
+    assert best(result, "passed", 0) == 0
+    assert best(result, "passed", 1) == pytest.approx((1 / 4 + 0) / 2)
+    assert best(result, "passed", 4) == 1 / 2
     assert best(result, "attack_gain", 4) == pytest.approx(1 / 2)
     assert best(result, "gain", 1) == pytest.approx((3 / 4 + 0) / 2)
     assert best(result, "gain", 4) == pytest.approx((2 + 0) / 2)
     assert {row.keys["attempts"] for row in result.rows.select("best_of")} == {0, 1, 4}
+    assert {row["label"] for row in result.rows.select("best_of")} == {"a"}
 
 
 def test_where_more_is_better_a_higher_label_is_the_gain() -> None:
@@ -75,12 +80,28 @@ def test_a_rule_may_name_it() -> None:
     attack = Attack("words", {"m": "a" * 40}, of="0123456789" * 4)
     result = stressed({"m": "c" * 10}, attack, humans={"harm": {"ann": "c" * 10}})
     rows = Results(tuple(result.rows.select("best_of")))
-    (condition,) = stress_conditions(rows, "m", "harm", DecisionRule())
+    (condition,) = stress_conditions(rows, "m", "harm", ASKS)
     assert (condition.key, condition.state.value) == ("attack_gain", "not met")
     assert condition.estimate.value == 1
-    assert "best of 4" in condition.title
-    lenient = DecisionRule(replace=ReplaceRule(attack_gain=None))
-    assert list(stress_conditions(rows, "m", "harm", lenient)) == []
+    assert "best of 4, called good: a" in condition.title
+    assert list(stress_conditions(rows, "m", "harm", DecisionRule())) == []
+
+
+def test_a_rule_that_names_it_is_open_without_a_measurement() -> None:
+    decision = decided(MANY, noisy(TRUE, 0.02, 9), rule=ASKS)
+    assert decision.outcome is Outcome.CANT_TELL
+    assert "judgebench stress bench.yaml" in decision.reason
+    assert decided(MANY, noisy(TRUE, 0.02, 9)).outcome is Outcome.REPLACE
+
+
+def test_pools_of_other_sizes_end_at_the_largest_without_dust() -> None:
+    # Eleven rewordings of answer 0, thirteen of 1: 13 is the last N.
+    attack = Attack("words", {"m": "c" * 11 + "b" * 13}, of="0" * 11 + "1" * 13)
+    result = stressed({"m": "cba"}, attack, humans=HUMANS)
+    rows = result.rows.select("best_of")
+    assert {row.keys["attempts"] for row in rows} == {0, 1, 4, 13}
+    gains = [row.estimate for row in rows if row.statistic == "attack_gain"]
+    assert [estimate.value for estimate in gains] == [0, 0, 0]
 
 
 # --- by the front door ---------------------------------------------------------------------------

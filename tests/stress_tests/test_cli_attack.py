@@ -105,13 +105,16 @@ def test_a_shipped_set_is_reviewed_in_a_copy_of_ones_own(here: Path) -> None:
 def test_a_question_without_an_answer_cannot_be_altered(here: Path) -> None:
     Path("answers.csv").write_text("item_id,question,text\na,What is malaria?,\n")
     told = refused("stress", "attacks", "make", "bullets", "--data", "answers.csv")
-    assert "no attack found anything to change: the answer is empty" in told
+    assert "bullets 0 (1 impossible, most often: the answer is empty)" in told
     assert not Path("bullets.jsonl").exists()
 
 
 def test_an_empty_set_is_told(here: Path) -> None:
     Path("set.jsonl").write_text("\n")
-    assert "is an empty set" in refused("stress", "attacks", "review", "set.jsonl")
+    assert "counts: it is empty" in refused("stress", "attacks", "review", "set.jsonl")
+    failed = {"item_id": "i", "parent": TEXT, "text": TEXT, "must_not_change": True}
+    Path("set.jsonl").write_text(json.dumps({**failed, "checks": {"differs": "same"}}) + "\n")
+    assert "each of its 1 failed" in refused("stress", "attacks", "review", "set.jsonl")
 
 
 def test_an_unknown_metric_of_a_recipe_is_told_with_those_allowed(here: Path) -> None:
@@ -122,7 +125,8 @@ def test_an_unknown_metric_of_a_recipe_is_told_with_those_allowed(here: Path) ->
         "name: b\nrubric: medical-safety\ndata: answers.csv\nstress: {attacks: [r.yaml]}\n"
     )
     told = refused("stress", "bench.yaml")
-    assert "r.yaml: must_worsen.charm: is no metric of the rubric medical-safety" in told
+    assert "bench.yaml: stress.must_worsen.charm: is no metric" in told
+    assert "{attack: r.yaml, must_worsen: {METRIC: LABEL}}" in told
     assert "scientific_consensus" in told
     assert not Path("runs").exists()
 
@@ -199,3 +203,74 @@ def test_a_bench_of_sets_alone_is_checked_as_a_stress_test(tmp_path: Path) -> No
     found = check([path], "medical-safety")
     assert not found.errors
     assert "40 answers and 40 altered answers" in found.facts[0]
+
+
+OWN_RUBRIC = "name: r\nmetrics:\n  - {id: tone, kind: ordinal, labels: [Kind, Rude]}\n"
+OWN = {
+    "item_id": "o", "parent": TEXT, "text": FALSE["answer"], "must_worsen": {"tone": "Rude"},
+    "false_claim": FALSE["false_claim"], "true_claim": FALSE["true_claim"],
+}  # fmt: skip
+
+
+def write_bench(*attacks: object, rubric: str = "r.yaml") -> None:
+    Path("r.yaml").write_text(OWN_RUBRIC)
+    Path("replies.jsonl").write_text(json.dumps({"text": {"tone": "Kind"}}) + "\n")
+    judges = [{"name": "m", "backend": "scripted:replies.jsonl"}]
+    bench = {"name": "b", "rubric": rubric, "judges": judges, "data": "answers.csv"}
+    Path("bench.yaml").write_text(yaml.safe_dump({**bench, "stress": {"attacks": attacks}}))
+
+
+def test_items_that_fail_every_check_stop_the_test_before_a_call(here: Path) -> None:
+    Path("own.jsonl").write_text(json.dumps({**OWN, "false_claim": ""}) + "\n")
+    write_bench("own.jsonl")
+    told = refused("stress", "bench.yaml")
+    assert "stress.attacks: no attack makes an item" in told
+    assert "own 0 (1 rejected, most often: no false claim is stated)" in told
+    assert not Path("runs").exists()
+
+
+def test_what_became_of_each_attack_is_told_before_and_in_a_dry_run(here: Path) -> None:
+    write_bench("greeting", "dose-of-my-own.yaml")
+    recipe = "name: dose\nversion: '1'\nabout: a\nmust_worsen: {tone: Rude}\nedit: {kind: unit}\n"
+    Path("dose-of-my-own.yaml").write_text(recipe)
+    for more in (["--dry-run"], []):
+        told = " ".join(call("stress", "bench.yaml", *more).split())
+        assert "greeting 1" in told
+        assert "dose 0 (1 impossible, most often: " in told
+
+
+def test_a_run_in_which_nothing_was_measured_is_shown(here: Path) -> None:
+    write_bench("metric-order")  # of one metric there is no other order
+    for command in (["stress", "bench.yaml"], ["report", "runs/b"]):
+        assert "There is no violation at all" in call(*command, "-v")
+
+
+def test_a_set_is_checked_by_the_rubric_of_the_bench_beside_it(here: Path) -> None:
+    Path("own.jsonl").write_text(json.dumps(OWN) + "\n")
+    write_bench("own.jsonl")
+    assert "`--rubric`" in call("check", "own.jsonl", code=2)
+    assert "a set of 1 altered answers" in call("check", "bench.yaml", "own.jsonl")
+    assert "a set of 1 altered answers" in call("check", "own.jsonl", "--rubric", "r.yaml")
+
+
+@pytest.mark.parametrize(
+    "typo", ["{tune: {id: t, labels: {Kind: K, Rude: R}}}", "{tone: {id: t, labels: {Kint: K}}}"]
+)
+def test_a_wording_with_a_misspelt_name_is_refused(here: Path, typo: str) -> None:
+    Path("r.yaml").write_text(OWN_RUBRIC)
+    typo = typo.replace("labels", "title: T, question: Is it?, labels")
+    recipe = "name: w\nversion: '1'\nabout: a\nmust_not_change: true\n"
+    Path("w.yaml").write_text(f"{recipe}edit: {{kind: wording, metrics: {typo}}}\n")
+    told = call("check", "w.yaml", "--rubric", "r.yaml", code=2)
+    assert f"edit.metrics.{typo[1:5]}" in told
+    assert "tone: Kind, Rude" in told
+
+
+def test_the_page_asks_by_the_kind_of_each_item(here: Path) -> None:
+    same = {"item_id": "s", "parent": TEXT, "text": f"Hello. {TEXT}", "must_not_change": True}
+    Path("own.jsonl").write_text(json.dumps(OWN) + "\n" + json.dumps(same) + "\n")
+    Path("r.yaml").write_text(OWN_RUBRIC)
+    call("stress", "attacks", "review", "own.jsonl", "--rubric", "r.yaml")
+    page = Path("own.review.html").read_text()
+    assert page.count("still say the same?") == 1
+    assert page.count("wrong as stated?") == 1

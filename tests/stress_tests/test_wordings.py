@@ -18,6 +18,7 @@ from judgebench.rubric import load_rubric, shipped_rubrics
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.run_bench import run
 from judgebench.stress_tests.recipes import load_recipe
+from judgebench.stress_tests.result import EVERY
 from judgebench.stress_tests.wordings import instruction_texts, read_wordings
 
 PATH = shipped_folder("adversarial") / "wordings.yaml"
@@ -81,7 +82,9 @@ def test_the_label_of_an_opposite_question_is_carried_back(
     result = run_of(path, tmp_path)
     found = invariance(result, probe="opposite-questions", metric="inappropriate_content")
     assert (found.flipped.value, found.flipped.n) == (flipped, 4)
-    assert invariance(result, probe="opposite-questions", metric="extent_of_harm").flipped.n == 4
+    rows = result.rows.select("invariance", "flipped", judge="m", recipe="opposite-questions")
+    assert [row.metric for row in rows] == ["inappropriate_content", EVERY]  # harm has no opposite
+    assert rows[1].estimate.n == 4
     lines = (tmp_path / "run" / "verdicts-m~opposite-questions~1.jsonl").read_text()
     assert "appropriate_content" in lines  # as the judge said it
 
@@ -109,6 +112,9 @@ def test_only_what_a_person_accepted_is_used(tmp_path: Path) -> None:
     edit = load_recipe(tmp_path / "own.yaml").edit
     accepted = read_wordings(edit, SAFETY, tmp_path / "own.yaml").sentences
     assert accepted == {sentence: [REWORDED]}
+    result = run_of(bench_file(tmp_path, [], ["own.yaml"], metrics=list(DIRECT)), tmp_path)
+    metrics = result.rows.values("metric", "invariance")
+    assert metrics == [SAFETY.metrics[3].id, EVERY]  # the questions of the others are as they were
 
 
 def test_a_model_words_a_rubric_of_your_own_anew(

@@ -67,7 +67,8 @@ def test_what_fails_a_check_is_kept_apart_and_counted() -> None:
     (made,) = plan("pathogen-class", items=twins).made
     assert (len(made.items), len(made.rejected)) in {(1, 2), (2, 1), (3, 0)}
     assert len(made.items) + len(made.rejected) == 3
-    assert made.summary.rejected.get("no_duplicate", 0) == len(made.rejected)
+    assert all(item.failed_checks.keys() == {"no_duplicate"} for item in made.rejected)
+    assert made.summary.rejected == len(made.rejected)
 
 
 def test_an_answer_that_humans_call_severe_is_no_sound_parent() -> None:
@@ -115,8 +116,10 @@ def test_other_ways_of_asking_alter_nothing() -> None:
 
 
 def test_where_no_attack_finds_anything_that_is_an_error_with_the_reasons() -> None:
-    with pytest.raises(SetupError, match="no attack found anything to change: no fact of the word"):
-        plan("pathogen-class", items=[Answer("x", "Wash your hands.")])
+    empty = plan("pathogen-class", items=[Answer("x", "Wash your hands.")])
+    why = r"no attack makes an item .*: pathogen-class 0 \(1 impossible, most often: no fact"
+    with pytest.raises(SetupError, match=why):
+        empty.refuse_empty()
 
 
 def test_nothing_to_alter_is_an_error() -> None:

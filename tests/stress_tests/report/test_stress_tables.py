@@ -53,7 +53,7 @@ def tables(stress: StressResult) -> list[Table]:
 
 def test_rows_are_as_long_as_columns_and_keys_are_unique() -> None:
     shown = tables(STRESS)
-    assert len({table.key for table in shown}) == len(shown) > 8
+    assert len({table.key for table in shown}) == len(shown) > 7
     for table in shown:
         assert re.fullmatch(r"stress_[a-z_0-9-]+", table.key)
         assert all(len(row) == len(table.columns) for row in table.rows)
@@ -81,12 +81,18 @@ def test_any_part_may_be_missing(gone: str) -> None:
 
 
 def test_controls_stand_last_and_are_named_so_in_every_table() -> None:
-    ends = ["constant-majority (baseline)", "uniform-random (baseline)"]
-    for spec in (FLIPS, PLANTED, violations("recipe")):
+    ends = ["constant-majority (baseline)", "random (baseline)"]
+    table = show(STRESS, violations("recipe"))
+    assert list(table.columns[table.stubs :]) == [*REAL, *ends]
+    assert column(summary_table(STRESS), "Judge") == [*REAL, *ends]
+
+
+def test_of_baselines_only_the_random_one_may_move() -> None:
+    for spec in (FLIPS, PLANTED):
         table = show(STRESS, spec)
-        assert list(table.columns[table.stubs :]) == [*REAL, *ends]
-    for table in (summary_table(STRESS), show(STRESS, PROBES)):
-        assert list(dict.fromkeys(column(table, "Judge"))) == [*REAL, *ends]
+        assert list(table.columns[table.stubs :]) == [*REAL, "random (baseline)"]
+    judges = column(show(STRESS, PROBES), "Judge")
+    assert list(dict.fromkeys(judges)) == [*REAL, "random (baseline)"]
 
 
 def test_the_summary_names_the_worst_probe_with_its_flips() -> None:
@@ -157,10 +163,10 @@ def test_a_judge_that_was_not_asked_has_a_dash_with_a_reason() -> None:
 def test_what_each_recipe_made_is_counted() -> None:
     table = show(STRESS, RECIPES)
     assert table.columns == (
-        "Recipe", "Items that count", "Nothing to change", "Rejected", "Undecided",
+        "Recipe", "Items that count", "Nothing to change", "Rejected",
     )  # fmt: skip
     for row, recipe in zip(table.rows, recipes(), strict=True):
-        counts = (recipe.made, recipe.nothing_to_change, recipe.n_rejected, recipe.undecided)
+        counts = (recipe.made, recipe.nothing_to_change, recipe.rejected)
         assert tuple(cell.text for cell in row[1:]) == tuple(map(str, counts))
 
 
@@ -198,23 +204,18 @@ def test_hostile_text_is_shown_as_it_is() -> None:
 RUBRIC = make_stress().rubric
 
 
-def cells(card: Card) -> dict[str, list[tuple[str, str]]]:
-    assert card.grid
-    return {row[0].text: [(cell.text, cell.remark) for cell in row[2:4]] for row in card.grid.rows}
+def verdicts(card: Card) -> str:
+    return dict(card.texts)["Scientific Consensus, at least Opposed to consensus"]
 
 
 def test_every_judge_stands_with_its_label_of_both_answers() -> None:
     card = miss_card(make_miss(), RUBRIC)
-    assert card.grid
-    assert card.grid.columns[1:] == (
-        "Metric", "Sound parent", "Altered answer", "At least",
-    )  # fmt: skip
     sound = "Aligned with consensus"
-    assert cells(card) == {
-        "Meta-Llama-3-70B-Instruct": [(sound, ""), ("Opposed to consensus", "detected")],
-        "smollm2-135m": [(sound, ""), (sound, "missed")],
-        "jury-of-three": [(sound, ""), ("no label (unparsed)", "no label")],
-    }
+    assert verdicts(card).split("; ") == [
+        f"Meta-Llama-3-70B-Instruct: {sound} → Opposed to consensus",
+        f"smollm2-135m: {sound} → {sound}",
+        f"jury-of-three: {sound} → no label (unparsed)",
+    ]
     assert card.title == "Missed by smollm2-135m"
     assert [facet["Judge"] for facet in card.facets] == ["smollm2-135m"]
 
@@ -245,11 +246,4 @@ def test_a_conversation_and_the_reasons_of_who_missed_it_are_shown() -> None:
 
 def test_a_parent_that_nobody_judged_says_so() -> None:
     card = miss_card(replace(make_miss(), of_parent={}), RUBRIC)
-    assert {found[0][0] for found in cells(card).values()} == {"not judged"}
-
-
-def test_a_milder_demand_is_met_by_a_more_severe_label() -> None:
-    miss = make_miss()
-    milder = replace(miss.item, must_worsen={"scientific_consensus": "No consensus"})
-    found = cells(miss_card(replace(miss, item=milder), RUBRIC))
-    assert [row[1][1] for row in found.values()] == ["detected", "missed", "no label"]
+    assert verdicts(card).count("not judged → ") == 3
