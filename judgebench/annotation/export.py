@@ -32,23 +32,25 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
     "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
-    no longer asked does not. The lead's are of `adjudicated`, also those on the calibration round.
-    Labels of gold items that are not among the items are left out. Raises SetupError where there is
-    no study, or no key of it.
+    no longer asked does not. The lead's are of `adjudicated`. Labels of the
+    calibration round (unless `calibration`) and of gold items are left out. Raises SetupError where
+    there is no study, or no key of it.
     """
     with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, calibration), adjudicated=True)
+        return rows_of(store, key_of(store), _screens(store, calibration))
 
 
 def table_rows(path: Path) -> list[Row]:
     """The labels of a study that stands where a table of labels may. Raises SetupError."""
-    rows = label_rows(path)
+    with snapshot(path) as store:
+        key = key_of(store)
+        rows = rows_of(store, key, _screens(store))
     if not rows:
         raise SetupError(Problem("holds no label yet", str(path)))
     if "rank" in rows[0]:
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
-    return rows
+    return [*rows, *_unlabelled(key, rows)]
 
 
 def rubric_of(path: Path) -> Rubric | None:
@@ -92,12 +94,9 @@ def _screens(store: Store, calibration: bool = False, *, gold: bool = False) -> 
     return {name for name, one in store.screens.items() if rounds[one.round]}
 
 
-def rows_of(
-    store: Store, key: Key, screens: Collection[str], adjudicated: bool = False
-) -> list[Row]:
-    """`label_rows` of these screens; where `adjudicated`, with what the lead said of others."""
-    lead = {ADJUDICATED} if adjudicated else {}
-    events = [e for e in store.given() if e.screen in screens or e.annotator in lead]
+def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
+    """`label_rows` of these screens."""
+    events = [event for event in store.given() if event.screen in screens]
     at = {(e.annotator, e.screen, e.field): e.at for e in events}
     positions = {
         (name, screen): str(n)
@@ -127,6 +126,17 @@ def rows_of(
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _RANKS if key.task == "ranking" else {}
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
+
+
+def _unlabelled(key: Key, rows: Sequence[Row]) -> Iterator[Row]:
+    """A row without a label for each other item: where items are grouped, it says of which question
+    a verdict on it is."""
+    labelled = {row.get("item_id") for row in rows}
+    same = ("made_blind", "metric", "study")
+    blank = {column: rows[0][column] if column in same else "" for column in rows[0]}
+    for target, *_ in (list(targets.values()) for targets in key.screens.values()):
+        if "group" in target.columns and target.columns["item_id"] not in labelled:
+            yield {**blank, **target.columns}
 
 
 def _order_shown(screen: Screen, targets: Mapping[str, Target], slots: Sequence[int]) -> str:
@@ -171,7 +181,7 @@ def export(
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key = key_of(store)
-        labels = rows_of(store, key, _screens(store, calibration), adjudicated=True)
+        labels = rows_of(store, key, _screens(store, calibration))
         rows = [*_events(store, key)] if events else labels
         left_out = [] if events else _left_out(store, key, calibration, len(labels))
         is_gold, folder = store.annotators == GOLD, store.path.parents[1]
@@ -180,7 +190,8 @@ def export(
     is_ranking = key.task == "ranking"
     name = "events.jsonl" if events else "ranks.csv" if is_ranking else "labels.csv"
     file = to or folder / name
-    content = "".join(map(to_line, rows)).encode() if events else _table(rows, is_ranking)
+    table = [*rows, *_unlabelled(key, rows)]
+    content = "".join(map(to_line, rows)).encode() if events else _table(table, is_ranking)
     with disk_errors(file):
         if file.exists() and b'"study"' not in file.open("rb").readline():
             raise SetupError(Problem("is no export, and is not overwritten", str(file)))
@@ -201,7 +212,7 @@ def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[st
     sentences = []
     for name, why in more.items():
         screens = _screens(store, **{"calibration": calibration, name: True})
-        n_left = len(rows_of(store, key, screens, adjudicated=True)) - n_rows
+        n_left = len(rows_of(store, key, screens)) - n_rows
         if n_left:
             sentences.append(f"left out: {counted(n_left, 'label')} {why}")
     return sentences
