@@ -74,9 +74,8 @@ def order(items: Collection[str], strata: Strata, annotator: str, seed: int) -> 
 def fill(
     strata: Strata, given: Given, annotators: Sequence[str], per_item: int, seed: int
 ) -> dict[str, tuple[str, ...]]:
-    """The annotators of the items of `strata`: those to whom an item is `given`, and others of the
-    `annotators` until it has `per_item`, or all. Items that are given already count in the balance.
-    """
+    """Those of the `annotators` who have an item of `strata`: to whom it is `given`, and others
+    until it has `per_item`, or all. Items that are given already count in the balance."""
     groups = {question: content_hash([seed, question]) for _, question in strata.values()}
     items = sorted(_shuffled(strata, seed), key=lambda item: groups[strata[item][1]])
     fixed = [item for item in given if item not in strata]
@@ -88,11 +87,7 @@ def fill(
         lacking.append(per_item - len(names) if item in strata else 0)
     board.fill(lacking, np.random.default_rng(int(content_hash([seed]), 16)))
     rows = zip(items, board.chosen.tolist(), strict=False)
-    present = {item: tuple(compress(annotators, row)) for item, row in rows}
-    return {
-        item: (*(n for n in given.get(item, ()) if n not in annotators), *names)
-        for item, names in present.items()
-    }
+    return {item: tuple(compress(annotators, row)) for item, row in rows}
 
 
 class _Board:

@@ -66,26 +66,21 @@ class StudyConfig(AnnotateConfig):
     pairs: PairsConfig | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """The known labels of an item by metric. `own`: one of the study's items as well."""
-
-    labels: Mapping[str, str]
-    own: bool
-
-
 @dataclass(frozen=True)
 class Setup:
-    """A checked study, before anything is written. `rubric` holds the metrics that are asked; None
-    of a ranking. `gold` is what is known of items, by their ids, `pictures` are those that texts
-    name, by address; `not_shown` are addresses of other files."""
+    """A checked study, before anything is written.
+
+    `rubric` holds the metrics that are asked; None of a ranking. `gold` are the known labels of
+    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
+    addresses of other files.
+    """
 
     config: StudyConfig
     file: Path
     rubric: Rubric | None
     dataset: Dataset
     guidelines: str
-    gold: Mapping[str, Gold]
+    gold: Mapping[str, Mapping[str, str]]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     not_shown: Sequence[str] = ()
 
@@ -165,23 +160,23 @@ def _read(
     return dataset
 
 
-def read_gold(path: Path, items: Dataset, rubric: Rubric) -> tuple[Dataset, dict[str, Gold]]:
-    """The items of a study and, behind them, the gold items that are not among them; what is known,
-    by item id in the order of the table. Raises SetupError with every problem of the table."""
+def read_gold(
+    path: Path, items: Dataset, rubric: Rubric
+) -> tuple[Dataset, dict[str, dict[str, str]]]:
+    """The items of a study and, behind them, the gold items; the known labels of these, by item id
+    and metric. Raises SetupError with every problem of the table."""
     table = load_data([path], rubric)
-    labels = defaultdict[str, dict[str, str]](dict)
-    problems = list[Problem]()
-    for given in (given for given in table.labels if given.label):
-        if labels[given.item_id].setdefault(given.metric, str(given.label)) != given.label:
-            wrong = "has several known labels"
-            problems.append(Problem(wrong, "", None, given.metric, given.item_id))
     own = {row.item_id for row in items.answers}
-    others = [row for row in table.answers if row.item_id not in own]
-    for row in others if table.textless else ():
-        problems.append(Problem("has no text and is none of the items", found=row.item_id))
-    names = [row.item_id for row in table.answers]
-    unknown = [name for name in names if not labels[name]]
-    problems += [Problem("has no known label", found=name) for name in unknown]
-    raise_any([replace(problem, file=problem.file or str(path)) for problem in problems])
-    gold = {name: Gold(labels[name], name in own) for name in names}
-    return replace(items, answers=(*items.answers, *others)), gold
+    gold = defaultdict[str, dict[str, str]](dict)
+    problems = [Problem("its items have no text to label", text) for text in table.textless]
+    for given in table.labels:
+        if given.label and gold[given.item_id].setdefault(given.metric, given.label) != given.label:
+            wrong = "has several known labels"
+            problems.append(Problem(wrong, str(path), None, given.metric, given.item_id))
+    for name in (row.item_id for row in table.answers):
+        if name in own:
+            problems.append(Problem("is one of the items", str(path), found=name))
+        if name not in gold:
+            problems.append(Problem("has no known label", str(path), found=name))
+    raise_any(problems)
+    return replace(items, answers=(*items.answers, *table.answers)), gold

@@ -1,4 +1,4 @@
-"""Tables that come out of a study: labels or ranks under the names of the data, and the log."""
+"""Tables that come out of a study: labels or ranks under the names of the data."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from judgebench.annotation.screens import Screen
 from judgebench.annotation.store import GOLD, KEY, Round, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
-from judgebench.files import disk_errors, to_line, write_atomically
+from judgebench.files import disk_errors, write_atomically
 from judgebench.records import ADJUDICATED, COLLECTED
 from judgebench.rubric import BETWEEN, Rubric
 from judgebench.text import counted
@@ -163,45 +162,26 @@ def _in_columns(rows: Sequence[Row]) -> list[Row]:
     return list(wide.values())
 
 
-def _events(store: Store, key: Key) -> Iterator[dict[str, Any]]:
-    """Every event; `item_id` of the whole screen is that of its last field."""
-    for event in map(dict, store.rows("SELECT * FROM events ORDER BY n")):
-        targets = key.screens[event["screen"]]
-        whole = {"item_id": [*targets.values()][-1].columns["item_id"]}
-        target = targets.get(event["field"], Target(columns=whole, metric=""))
-        label = target.labels.get(event["label"], event["label"])
-        yield {"study": key.study, **target.columns, **event, "label": label}
-
-
-def export(
-    study: Path, to: Path | None = None, *, calibration: bool = False, events: bool = False
-) -> list[str]:
-    """Write `label_rows` as a table, or the log of all `events` as JSONL, by default into the
-    folder of the study. Returns in words what was written and what was left out. Raises SetupError
-    where there is nothing to write, or the file is something else, which is not overwritten."""
+def export(study: Path, to: Path | None = None, *, calibration: bool = False) -> list[str]:
+    """Write `label_rows` as a table, by default into the folder of the study. Returns in words what
+    was written and what was left out. Raises SetupError where there is nothing to write, or the
+    file is something else, which is not overwritten."""
     with snapshot(study) as store:
-        key = key_of(store)
-        labels = rows_of(store, key, _screens(store, calibration))
-        rows = [*_events(store, key)] if events else labels
-        left_out = [] if events else _left_out(store, key, calibration, len(labels))
-        is_gold, folder = store.annotators == GOLD, store.path.parents[1]
+        key, folder = key_of(store), store.path.parents[1]
+        rows = rows_of(store, key, _screens(store, calibration))
+        left_out = _left_out(store, key, calibration, len(rows))
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
-    name = "events.jsonl" if events else "ranks.csv" if is_ranking else "labels.csv"
-    file = to or folder / name
-    table = [*rows, *_unlabelled(key, rows)]
-    content = "".join(map(to_line, rows)).encode() if events else _table(table, is_ranking)
+    file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
     with disk_errors(file):
         if file.exists() and b'"study"' not in file.open("rb").readline():
             raise SetupError(Problem("is no export, and is not overwritten", str(file)))
-        write_atomically(file, content)
-    if events:
-        return [f"{file}: {counted(len(rows), 'event')}"]
+        write_atomically(file, _table([*rows, *_unlabelled(key, rows)], is_ranking))
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {'LABELS.csv ' * is_gold}{quote(str(study))} VERDICTS.csv; "
-        "or name the file under `data` of a bench.yaml, beside the answers"
+        else f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under "
+        "`data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from judgebench.annotation import assignment
-from judgebench.annotation.config import Gold, Setup, load_setup
+from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
 from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
@@ -92,10 +92,7 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         )
     facts = [f"{size}, {first} for {config.per_item} of {len(orders)} annotators"]
     if n_gold:
-        share = 100 * n_gold / max(map(len, orders.values()))
-        facts.append(
-            f"{counted(n_gold, 'gold item')} for everybody, {share:.0f} % of the items of each"
-        )
+        facts.append(f"{counted(n_gold, 'gold item')} for everybody")
     if not has_questions:
         facts.append("the page shows answers alone: no column holds questions")
     if n_pictures:
@@ -145,8 +142,8 @@ def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
     ])  # fmt: skip
 
 
-def _gold(built: Mapping[str, Built]) -> dict[str, Gold]:
-    """What is known of the screens of gold items."""
+def _gold(built: Mapping[str, Built]) -> dict[str, Mapping[str, str]]:
+    """The known labels of gold items, by screen and metric."""
     return {name: one.gold for name, one in built.items() if one.gold}
 
 
@@ -166,7 +163,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "guidelines": mark_forbidden(setup.guidelines),
         "background": config.background,
         "auto_advance": config.auto_advance,
-        "gold": {name: asdict(known) for name, known in _gold(built).items()},
+        "gold": _gold(built),
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
         "left": [],  # who gets no items any more
@@ -192,7 +189,7 @@ def _put_version(
         others = [name for name in built if name not in gold]
         calibration = [*assignment.order(others, strata, "", config.seed)[: config.calibration]]
     rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
-    rounds |= {name: "gold" for name, known in gold.items() if not known.own}
+    rounds |= dict.fromkeys(gold, "gold")
     now = {name: (one.screen.hash, one.round) for name, one in before.items()}
     put = [
         one.screen
@@ -228,17 +225,11 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
         put, gone = _put_version(setup, store, key, built)
         orders = store.orders
         fresh = sum(name not in known.screens for name in put)
-        n_people, per_item = len(store.present), setup.config.per_item
-        few = (
-            f"new items get {counted(n_people, 'label')} each, not {per_item}: too few annotators "
-            "are left"
-        )
         facts = (
             f"version {store.version}: {counted(len(built) - len(put), 'item')} unchanged, "
             f"{len(put) - fresh} changed, {fresh} new, {gone} gone",
             f"{_n_labels(store)} of {counted(n_before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
-            *([few] if fresh and n_people < per_item else ()),
         )
         return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
 
@@ -256,8 +247,6 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         Problem(message, file, None, "annotators", name)
         for name in sorted({*store.present} - {*config["annotators"]})
     ]
-    if {*config["annotators"]} <= {*meta["left"]}:
-        problems.append(Problem("have all left: name somebody", file, None, "annotators"))
     raise_any(problems)
 
 

@@ -174,7 +174,6 @@
   };
   const showRest = () => {
     const { words } = figures;
-    showReasons();
     kept($("said"), words.map(({ screen, annotator, text, answers, at: day }) => ({
       screen, annotator, head: `${screen}, ${annotator}, ${day.slice(0, 10)}`,
       texts: [text, ...answers.map((answer) => `You: ${answer}`)],
@@ -396,24 +395,15 @@
     }
   };
 
-  // What was adjudicated here counts at once; the server counts it a little later.
   const showReasons = () => {
-    const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
-    const all = figures.reasons.reduce((n, { of }) => n + of, 0);
-    const count = ({ metric, of, reasons }) => {
-      if (cases.length !== all) return { metric, of, reasons };
-      const own = cases.filter((one) => one.metric === metric && one.adjudication);
+    const done = cases.filter((one) => one.adjudication);
+    const why = [...new Set(done.map((one) => one.metric))].map((metric) => {
       const found = {};
-      for (const { adjudication } of own) found[adjudication.reason] = (found[adjudication.reason] || 0) + 1;
-      return { metric, of, reasons: found };
-    };
-    const now = figures.reasons.map(count);
-    const done = now.reduce((n, { reasons }) => n + sum(reasons), 0);
-    const why = now.filter(({ reasons }) => sum(reasons)).map(({ metric, of, reasons }) => {
-      const told = Object.entries(reasons).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
-      return `${title(metric)}: ${told}, of ${counted(of, "disagreement")}.`;
+      for (const one of done) if (one.metric === metric) found[one.adjudication.reason] = (found[one.adjudication.reason] || 0) + 1;
+      const told = Object.entries(found).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
+      return `${title(metric)}: ${told}, of ${counted(cases.filter((one) => one.metric === metric).length, "disagreement")}.`;
     });
-    $("reasons").textContent = [`${counted(all, "disagreement")}, ${number(done)} adjudicated. The most severe come first; names are hidden.`, ...why].join(" ");
+    $("reasons").textContent = [`${counted(cases.length, "disagreement")}, ${number(done.length)} adjudicated. The most severe come first; names are hidden.`, ...why].join(" ");
   };
   // The texts of the item that a remark is about, and the way to its disagreement.
   const showItem = async (box, screen) => {

@@ -80,7 +80,7 @@ class Collected(Shown):
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [*self._distribution()],
             "gold": [row.plain() for row in self.gold], "missed": [*self._missed()],
-            "words": [*self._remarks()][:MOST_LISTED], "reasons": [*self._reasons()],
+            "words": [*self._remarks()][:MOST_LISTED],
         }  # fmt: skip
 
     # --- how far everybody is ---------------------------------------------------------------------
@@ -207,16 +207,14 @@ class Collected(Shown):
     def _gold_labels(self) -> list[tuple[str, str, str, str, bool]]:
         """The labels on gold items: who, screen, metric, label, whether it is the known one.
         "cannot tell" is no known label."""
+        gold: Mapping[str, Mapping[str, str]] = self.meta.get("gold", {})
         labels = []
-        gold: Mapping[str, Any] = self.meta.get("gold", {})
-        for who in sorted(self.assigned):
-            for name in sorted(gold.keys() & self.screens):
-                for metric, known in gold[name]["labels"].items():
-                    field = self.screens[name].field(metric)
-                    label = self.labels.get((who, name), {}).get(metric)
-                    if field is not None and label is not None:
-                        is_hit = sorted(field.labels_in(label)) == sorted(field.labels_in(known))
-                        labels.append((who, name, metric, label, is_hit))
+        for (who, name), given in sorted(self.labels.items()):
+            for metric, known in gold.get(name, {}).items() if who in self.assigned else ():
+                field, label = self.screens[name].field(metric), given.get(metric)
+                if field is not None and label is not None:
+                    is_hit = sorted(field.labels_in(label)) == sorted(field.labels_in(known))
+                    labels.append((who, name, metric, label, is_hit))
         return labels
 
     @cached_property
@@ -238,14 +236,14 @@ class Collected(Shown):
             if not is_hit:
                 missed[name, metric][who] = label
         for (name, metric), labels in sorted(missed.items()):
-            known = self.meta["gold"][name]["labels"][metric]
+            known = self.meta["gold"][name][metric]
             yield {"screen": name, "metric": metric, "known": known, "said": labels}
 
     def _remarks(self) -> Iterator[dict[str, Any]]:
         """The remarks of annotators, the latest first, with the answers of the lead."""
         answers = defaultdict[tuple[str, str], list[str]](list)
         for note in self.notes:
-            answers[note.annotator, note.screen].append(note.text)
+            answers[note["annotator"], note["screen"]].append(note["text"])
         remarks = [one for one in self.remarks.values() if one.annotator in self.assigned]
         for one in sorted(remarks, key=lambda one: one.at, reverse=True):
             about = {"screen": one.screen, "annotator": one.annotator, "at": one.at}
@@ -259,23 +257,21 @@ class Collected(Shown):
         differ = defaultdict[str, list[str]](list)
         for split in self._splits:
             differ[split.screen].append(split.field.key)
-        fit = [name for name in self.screens if self._fits(name, wanted, name in differ)]
+        names = [*self.screens.keys() & {wanted.screen}] if wanted.screen else self.screens
+        fit = [name for name in names if self._fits(name, wanted, name in differ)]
         items = [{**self._whole(name), "differ": differ[name]} for name in fit[: wanted.most]]
         return {"of": len(fit), "items": items}
 
     def _fits(self, name: str, wanted: Wanted, differs: bool) -> bool:
-        screen = self.screens[name]
-        texts = " ".join([name, *(section.text for section in screen.sections)])
-        if wanted.screen not in ("", name) or (wanted.differ and not differs):
-            return False
-        if wanted.text.casefold() not in texts.casefold():
-            return False
-        states = {who: own[name] for who, own in self.states.items() if name in own}
-        if wanted.annotator:
-            states = {who: state for who, state in states.items() if who == wanted.annotator}
-        if wanted.annotator or wanted.state:
-            return any(wanted.state in ("", state) for state in states.values())
-        return True
+        texts = " ".join([name, *(section.text for section in self.screens[name].sections)])
+        states = [
+            own[name]
+            for who, own in self.states.items()
+            if name in own and wanted.annotator in ("", who)
+        ]
+        has_state = wanted.state in states if wanted.state else states or not wanted.annotator
+        is_text = wanted.text.casefold() in texts.casefold()
+        return bool(has_state and is_text and differs >= wanted.differ)
 
     def _whole(self, name: str) -> dict[str, Any]:
         people = (*self.assigned, ADJUDICATED)
@@ -283,7 +279,7 @@ class Collected(Shown):
         remarks = {
             who: self.remarks[who, name].remark for who in people if (who, name) in self.remarks
         }
-        notes = [asdict(note) for note in self.notes if note.screen == name]
+        notes = [note for note in self.notes if note["screen"] == name]
         return {
             "screen": name, "round": self.stored[name].round, **shown,
             "states": {who: own[name] for who, own in self.states.items() if name in own},
@@ -297,7 +293,11 @@ class Collected(Shown):
     def _splits(self) -> list[Split]:
         """The fields on which labels differ. First come those without an adjudication, of these the
         most severe."""
-        lead = {(e.screen, e.field): e for e in self.given if e.annotator == ADJUDICATED}
+        lead = {
+            (event.screen, event.field): event
+            for event in self.given
+            if event.annotator == ADJUDICATED and event.label is not None
+        }
         splits = []
         for metric, name, field in self._fields():
             places = {frozenset(metric.places(label)) for label in self._labels_on(name, field)}
@@ -306,9 +306,8 @@ class Collected(Shown):
             ordinal = metric.kind == "ordinal"
             severities = metric.severities if ordinal else (0,) * len(metric.labels)
             grades = [severities[place] / (severities[-1] or 1) for of in places for place in of]
-            settled = lead.get((name, field.key))
-            given = settled if settled and settled.label is not None else None
-            splits.append(Split(name, field, metric, max(grades), min(grades), given))
+            past = lead.get((name, field.key))
+            splits.append(Split(name, field, metric, max(grades), min(grades), past))
         return sorted(splits, key=lambda s: (s.adjudication is not None, -s.worst, s.least))
 
     def _fields(self) -> Iterator[tuple[Metric, str, ScreenField]]:
@@ -352,14 +351,6 @@ class Collected(Shown):
                 "adjudication": split.adjudication and asdict(split.adjudication),
             })  # fmt: skip
         return cases
-
-    def _reasons(self) -> Iterator[dict[str, Any]]:
-        """The number of disagreements on each metric, and the reasons of those that are
-        adjudicated."""
-        for name in self.titles:
-            if own := [split.adjudication for split in self._splits if split.metric.id == name]:
-                reasons = Counter(given.reason for given in own if given)
-                yield {"metric": name, "of": len(own), "reasons": reasons}
 
     # --- on a terminal ----------------------------------------------------------------------------
 
@@ -412,9 +403,8 @@ class Collected(Shown):
             size = f["rounds"][name]
             yield f"{size['complete']:,} of {size['of']:,} items of the {name} round are complete."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
-        for one in f["reasons"]:
-            settled = "".join(f", {n} {reason}" for reason, n in one["reasons"].items())
-            yield f"{self.titles[one['metric']]}: {counted(one['of'], 'disagreement')}{settled}."
+        for title, n in Counter(split.metric.title for split in self._splits).items():
+            yield f"{title}: {counted(n, 'disagreement')}."
 
 
 def _item(screen: str, field: ScreenField) -> str:

@@ -158,7 +158,6 @@ def _shown_field(field: ScreenField, letters: Mapping[int | None, str]) -> dict[
         "title": f"{letter}: {field.title}" if letter else field.title,
         "question": field.question,
         "options": options,
-        "required": True,
         "together": field.together,
     }
 

@@ -283,10 +283,10 @@ class Server:
         self._reading_turn = threading.Lock()
         self.connections = Connections()
         self._collected: Collected | None = None
-        self._read_at, self._version = -math.inf, -1
+        self._read_at = -math.inf
         self.log = logging.Logger("served")  # of no other's settings, handlers and levels
         self.log.addHandler(_Kinds())
-        self._requests, self._entering, self._any = Limit(300, 50), Limit(30, 0.5), Limit(200, 20)
+        self._requests, self._entering = Limit(300, 50), Limit(30, 0.5)
 
     def close(self) -> None:
         self.reading.close()
@@ -296,7 +296,7 @@ class Server:
     def application(self) -> web.Application:
         """The routes of the study. What is below /api/lead is for the lead alone."""
         posted: dict[str, tuple[Act, type[StrictModel] | None]] = {
-            "/api/link": (self._link, None), "/api/lead/link": (self._link, None),
+            "/api/link": (self._link, None),
             "/api/leave": (self._leave, None), "/api/lead/leave": (self._leave, None),
             "/api/events": (lambda who, sent: self._save(who, who.name, sent.events), Events),
             "/api/lead/adjudicate": (self._adjudicate, Adjudication),
@@ -354,17 +354,13 @@ class Server:
 
     def _caller(self, request: web.Request) -> Caller:
         """Whoever asks. Raises Refused where they may not."""
-        wanted = "lead" if request.path.startswith("/api/lead") else "annotator"
-        roles: tuple[Role, Role] = ("lead", "annotator")
-        tokens = [request.cookies.get(self.site.cookie(role), "") for role in roles]
-        known = [Caller(t, *who) for t in tokens if (who := self.reading.who(t)) is not None]
-        if not known:
+        role: Role = "lead" if request.path.startswith("/api/lead") else "annotator"
+        token = request.cookies.get(self.site.cookie(role), "")
+        who = self.reading.who(token)
+        if who is None or who[1] != role:
             raise Refused(401, _NO_SESSION)
-        callers = [caller for caller in known if caller.role == wanted]
-        self._requests.check((callers or known)[0].token)
-        if not callers:
-            raise Refused(403, "This is not for you: it needs a link of another kind.")
-        return callers[0]
+        self._requests.check(token)
+        return Caller(token, *who)
 
     def _answer(self, act: Act, model: type[StrictModel] | None = None) -> Handler:
         """The handler that answers with what an act says, which a thread computes."""
@@ -379,7 +375,6 @@ class Server:
     async def _enter(self, request: web.Request) -> web.Response:
         forwarded = ",".join(request.headers.getall("X-Forwarded-For", []))
         self._entering.check(self.site.client(request.remote or "", forwarded))
-        self._any.check("")
         token = (await _sent(request, Token)).token
         session = await asyncio.to_thread(self.writing.enter, token, SESSION_S)
         who = self.reading.who(session or "")
@@ -441,16 +436,12 @@ class Server:
         return {"token": token, "facts": facts, "access": self.reading.access}
 
     def _newest(self) -> Collected:
-        """The contents of the study, read on a connection of its own, anew where the file has
-        changed since."""
+        """The contents of the study, read on a connection of its own, anew after a while."""
         from judgebench.annotation.lead import Collected
 
         with self._reading_turn:
-            version = self.reading.rows("PRAGMA data_version")[0][0]
-            is_old = version != self._version and time.monotonic() > self._read_at + _FIGURES_S
-            if self._collected is None or is_old:
-                self._collected = Collected(self._figures)
-                self._read_at, self._version = time.monotonic(), version
+            if self._collected is None or time.monotonic() > self._read_at + _FIGURES_S:
+                self._collected, self._read_at = Collected(self._figures), time.monotonic()
             return self._collected
 
     def _adjudicate(self, caller: Caller, sent: Adjudication) -> Any:

@@ -39,7 +39,7 @@ def sheet(store: Store, name: str) -> str:
 
 
 def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
-    """Keep the events that a sheet has saved, and say how many are new, and which are refused and
+    """Keep the events that a sheet has saved, and say how many are kept, and which are refused and
     why. A second time changes nothing.
 
     Raises SetupError with every problem of the file, by event and field; nothing is kept then.
@@ -53,20 +53,10 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
             wrong = Problem("is of another study", str(file), None, "study", returned.study)
             raise SetupError(wrong)
         known_person(store, name, also=())
-        with store.writing():
-            n_before = _n_events(store)
-            saved = store.save(name, events)
-            n_new = _n_events(store) - n_before
+        saved = store.save(name, events)
     refused = [
         f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"
         for n, e in enumerate(events, 1)
         if e.client_id in saved.refused
     ]
-    return (
-        f"{name}: {counted(n_new, 'new event')}, {len(saved.saved) - n_new} there already",
-        refused,
-    )
-
-
-def _n_events(store: Store) -> int:
-    return int(store.rows("SELECT count(*) FROM events")[0][0])
+    return f"{name}: {counted(len(saved.saved), 'event')} kept", refused

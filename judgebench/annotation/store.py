@@ -126,18 +126,6 @@ def by_screen(events: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """An answer of the lead to an annotator about an item. Of one that is `sent_back`, the labels
-    so far count no more."""
-
-    annotator: str
-    screen: str
-    text: str
-    sent_back: bool
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
 class Saved:
     """The client ids of events that are kept, the reasons of the refused ones, and the states."""
 
@@ -170,15 +158,14 @@ class Store:
         try:
             self._connection.execute("PRAGMA synchronous = FULL")
             found = self.meta.get("format")
-            is_sound = self.rows("PRAGMA quick_check(1)")[0][0] == "ok"
+            if self.rows("PRAGMA quick_check(1)")[0][0] != "ok":
+                found = "a damaged file"
         except sqlite3.DatabaseError as error:
-            found, is_sound = str(error), "malformed" not in str(error)
-        if found != FORMAT or not is_sound:
+            found = str(error)
+        if found != FORMAT:
             self.close()
-            message = "is no annotation study that can be read and written"
-            if not is_sound:
-                message = "is damaged: go on with a backup of it"
-            raise SetupError(Problem(message, str(path), found=str(found), allowed=FORMAT))
+            wrong = "is no annotation study that can be read; if it is damaged, go on with a backup"
+            raise SetupError(Problem(wrong, str(path), found=str(found), allowed=FORMAT))
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any]) -> Store:
@@ -323,7 +310,7 @@ class Store:
     def for_everybody(self) -> Set[str]:
         """The screens that everybody labels, of any version: of calibration, and gold items."""
         rows = self.rows("SELECT DISTINCT id FROM screens WHERE round != 'main'")
-        return {*self.meta.get("gold", ()), *(row["id"] for row in rows)}
+        return {row["id"] for row in rows}
 
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
@@ -417,10 +404,11 @@ class Store:
             connection.execute("INSERT INTO notes VALUES (NULL, ?, ?, ?, ?, ?)", values)
 
     @property
-    def notes(self) -> list[Note]:
-        """All answers of the lead, in their order."""
-        rows = self.rows("SELECT annotator, screen, text, after > 0, at FROM notes ORDER BY n")
-        return [Note(who, key, text, bool(back), at) for who, key, text, back, at in rows]
+    def notes(self) -> list[dict[str, Any]]:
+        """All answers of the lead, in their order: `annotator`, `screen`, `text`, `at`, and whether
+        the item was `sent_back`, so that its labels so far count no more."""
+        rows = self.rows("SELECT annotator, screen, text, at, after FROM notes ORDER BY n")
+        return [{**row, "sent_back": row["after"] > 0} for row in map(dict, rows)]
 
     # --- who may come in --------------------------------------------------------------------------
 
@@ -470,11 +458,12 @@ class Store:
     @property
     def access(self) -> dict[str, str]:
         """Each annotator and the lead: `is in`, `has a link` or `needs a link`."""
-        at, access = time.time(), dict.fromkeys((*self.annotators, LEAD), "needs a link")
-        waiting = self.rows("SELECT name FROM links WHERE used = 0 AND until > ?", at)
-        inside = self.rows("SELECT name FROM sessions WHERE until > ?", at)
-        access |= {row["name"]: "has a link" for row in waiting}
-        return access | {row["name"]: "is in" for row in inside}
+        access = dict.fromkeys((*self.annotators, LEAD), "needs a link")
+        sql = (
+            "SELECT name, 'has a link' FROM links WHERE used = 0 AND until > ?1"
+            " UNION ALL SELECT name, 'is in' FROM sessions WHERE until > ?1"
+        )
+        return access | dict(map(tuple, self.rows(sql, time.time())))
 
 
 def _refusal(event: Event, screen: Screen) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field as Limits
 
-from judgebench.annotation.config import Gold, Setup, Task
+from judgebench.annotation.config import Setup, Task
 from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.data.conversation import pair_of_names
@@ -63,13 +63,13 @@ _Asked = tuple[ScreenField, Target]
 @dataclass(frozen=True, slots=True)
 class Built:
     """A screen, which has no id yet, and what is behind it: the targets of its fields, the question
-    that it belongs to, the systems whose texts it shows, and of a gold item what is known."""
+    that it belongs to, the systems whose texts it shows, and the known labels of a gold item."""
 
     screen: Screen
     targets: Mapping[str, Target]
     question: str
     systems: str
-    gold: Gold | None
+    gold: Mapping[str, str]
 
 
 def item_of(targets: Mapping[str, Target]) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class _Work:
         ]
         screen = Screen(id="", group=self.hidden(group), sections=tuple(texts), fields=fields)
         targets = {shown.key: target for shown, target in asked}
-        gold = self.setup.gold.get(rows[0].item_id)
+        gold = self.setup.gold.get(rows[0].item_id, {})
         return Built(screen, targets, group, ", ".join(sorted(names)), gold)
 
     def compared(self, texts: Mapping[str, str]) -> tuple[list[str], list[Section]]:

@@ -84,9 +84,9 @@ def _said_by(store: Store, name: str, key: str = "") -> defaultdict[str, dict[st
     for row in store.rows(sql, name):
         said[row["screen"]]["remark"] = row["remark"]
     for note in store.notes:
-        if note.annotator == name:
-            answer = {"at": note.at, "text": note.text, "sent_back": note.sent_back}
-            said[note.screen]["notes"].append(answer)
+        if note["annotator"] == name:
+            answer = {key: note[key] for key in ("at", "text", "sent_back")}
+            said[note["screen"]]["notes"].append(answer)
     return said
 
 

@@ -135,7 +135,6 @@ def export(
     study: StudyFolder,
     to: Path | None = option(None, "FILE", "Default: labels.csv or the like in STUDY."),
     calibration: bool = flag("Also the calibration round."),
-    events: bool = flag("Instead, the log of every event."),
 ) -> None:
     """Write the labels that count now as a table, also while the study is served.
 
@@ -143,7 +142,7 @@ def export(
     """
     from judgebench.annotation import export as tables
 
-    echo_each(tables.export(study, to, calibration=calibration, events=events))
+    echo_each(tables.export(study, to, calibration=calibration))
 
 
 @app.command()

@@ -323,21 +323,6 @@ def test_no_other_file_is_overwritten_and_nothing_is_written_without_a_label(
     assert answers.read_text() == "item_id,text\n"
 
 
-def test_the_log_holds_every_event_under_the_names_of_the_data(tmp_path: Path) -> None:
-    with closing(made(tmp_path, screen("s1"), first=["s1"])) as store:
-        give_labels(store, "ann", "s1", {"harm": "yes"})
-        give_labels(store, "ann", "s1", {"harm": "no", "tone": None, "": "skip"})
-    assert export(tmp_path, events=True) == [f"{tmp_path / 'events.jsonl'}: 4 events"]
-    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
-    assert [(e["item_id"], e["field"], e["label"]) for e in lines] == [
-        ("i1", "harm", "yes"), ("i1", "harm", "no"), ("i1", "tone", None), ("i1", "", "skip"),
-    ]  # fmt: skip
-    wanted = "annotator hash visible_ms at saved_at client_id remark reason"
-    assert set(wanted.split()) < lines[0].keys()
-
-
-# --- the file of a study where a table is named ---------------------------------------------------
-
 RUBRIC = Rubric.from_labels({"harm": ["yes", "no"], "tone": ["kind", "curt"]})
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from annotate_case import Person, Running, served
-from built_case import answers, study_file, table
+from built_case import study_file, table
 
 from judgebench.annotation import server
 from judgebench.annotation.export import export, key_of, label_rows
@@ -20,9 +20,9 @@ ROWS = [
     ["gold-1", "Is tea good?", "Drink some.", "Kind", ""],
     ["gold-2", "Is salt good?", "Go away.", "Rude", "No"],
     ["gold-3", "Is fat good?", "A little.", "Kind", "Yes"],
-    ["quartz-0s", "", "", "Curt", ""],  # an item of the study
+    ["gold-0", "Is rice good?", "Hm.", "Curt", ""],
 ]
-LABELS = {"gold-1": "Kind", "gold-2": "Rude", "gold-3": "Kind", "quartz-0s": "Curt"}
+LABELS = {"gold-1": "Kind", "gold-2": "Rude", "gold-3": "Kind", "gold-0": "Curt"}
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +32,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def gold_file(folder: Path, rows: list[list[str]] = ROWS) -> Path:
     """An annotate.yaml of 12 answers and these gold items, two of which are known on one metric."""
-    known = {row[0]: row for row in answers()}
-    filled = [[r[0], *(known.get(r[0], ["", *r[1:3]])[1:2]), r[2] or "-", *r[3:]] for r in rows]
     file = study_file(folder, gold="gold.csv", metrics=["tone", "truth"], calibration=1)
-    table(folder / "gold.csv", COLUMNS, filled)
+    table(folder / "gold.csv", COLUMNS, rows)
     return file
 
 
@@ -64,7 +62,7 @@ def label_item(person: Person, screen: str, tone: str, truth: str = "Yes") -> No
 
 def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path: Path) -> None:
     told = repr(annotate(gold_file(tmp_path), tmp_path / "study"))
-    assert "4 gold items for everybody, 33 % of the items of each" in told
+    assert "4 gold items for everybody" in told
     orders = {name: by_item(tmp_path / "study", name) for name in ("ann", "ben", "cem")}
     for own in orders.values():
         rest = own[1:]  # behind the item for calibration
@@ -83,7 +81,7 @@ def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path:
         assert "known" not in json.dumps(shown)
 
 
-def test_an_item_of_the_study_is_exported_and_other_gold_items_are_not(tmp_path: Path) -> None:
+def test_gold_items_are_not_exported(tmp_path: Path) -> None:
     study = made(tmp_path)
     of = ids(study)
     with served(study) as site:
@@ -94,13 +92,10 @@ def test_an_item_of_the_study_is_exported_and_other_gold_items_are_not(tmp_path:
         with open_store(study) as store:
             calibration = {of[s] for s, one in store.screens.items() if one.round == "calibration"}
         exported = {row["item_id"] for row in label_rows(study)}
-        assert "quartz-0s" in exported
-        assert not exported & {"gold-1", "gold-2", "gold-3", *calibration}
+        assert not exported & {*LABELS, *calibration}
         assert {x["item_id"] for x in label_rows(study, calibration=True)} == exported | calibration
         said = export(study)
-        assert "left out: 12 labels of gold items" in said
-        agreed = [r for r in label_rows(study) if r["item_id"] == "quartz-0s"]
-        assert {r["annotator"] for r in agreed} == {"ann", "ben"}
+        assert "left out: 16 labels of gold items" in said
 
 
 def answered(site: Running, of: dict[str, str]) -> None:
@@ -136,7 +131,7 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
     }  # fmt: skip
     # Labels of gold items alone are in no other figure.
     used = next(x for x in figures["distribution"] if x["metric"] == "tone")
-    assert sum(used["people"]["ann"]) == len(by_item(study, "ann")) - 3
+    assert sum(used["people"]["ann"]) == len(by_item(study, "ann")) - 4
     assert {row["annotator"] for row in label_rows(study)} == {"ann", "ben"}
     with open_store(study) as store:
         assert "Gold items: known labels found" in str(Collected(store))
@@ -148,11 +143,7 @@ def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Pat
         ann = site.enters("ann")
         for item in ann.gets("/api/work")["items"]:
             label_item(ann, item["id"], "Kind")
-    more = [
-        ["gold-4", "Is ice good?", "No.", "Curt", ""],
-        ["quartz-1s", "", "", "Kind", ""],
-    ]
-    file = gold_file(tmp_path, [*ROWS, *more])
+    file = gold_file(tmp_path, [*ROWS, ["gold-4", "Is ice good?", "No.", "Curt", ""]])
     text = file.read_text().replace("- cem", "- cem\n- dot")
     file.write_text(text)
     before = {name: by_item(study, name) for name in ("ann", "ben", "cem")}
@@ -160,16 +151,17 @@ def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Pat
     for name, own in before.items():
         now = by_item(study, name)
         assert now[: len(own)] == own
-        assert {*now[len(own) :]} == {"gold-4", "quartz-1s"} - {*own}
+        assert {*now[len(own) :]} == {"gold-4"}
     dot = by_item(study, "dot")
-    assert {*LABELS, "gold-4", "quartz-1s"} < {*dot}
-    # Labels of before count on, also of an item that has become a gold one.
+    assert {*LABELS, "gold-4"} < {*dot}
+    # Labels of before count on.
     kept = {row["item_id"] for row in label_rows(study) if row["annotator"] == "ann"}
     assert kept == {x for x in before["ann"] if x.startswith("quartz")} - {before["ann"][0]}
 
 
 WRONG = {
     "none": ([*ROWS, ["x", "Q?", "A.", "", ""]], "has no known label; found x"),
+    "twice": ([*ROWS, ["quartz-0s", "Q?", "A.", "Kind", ""]], "is one of the items; found quartz"),
 }
 
 
@@ -181,15 +173,7 @@ def test_what_no_study_can_hold_is_reported(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "study").exists()
 
 
-def test_known_labels_of_items_need_no_texts_but_a_name(tmp_path: Path) -> None:
-    file = gold_file(tmp_path)
-    table(
-        tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Kind"], ["quartz-1m", "Rude"]]
-    )
-    assert "2 gold items" in repr(annotate(file, tmp_path / "study"))
-    table(tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Kind"], ["other", "Rude"]])
-    with pytest.raises(SetupError, match="has no text and is none of the items; found other"):
-        annotate(file, tmp_path / "other")
-    file = study_file(tmp_path / "two", "ranking", gold="gold.csv")
+def test_gold_items_are_of_the_task_labels(tmp_path: Path) -> None:
+    file = study_file(tmp_path, "ranking", gold="gold.csv")
     with pytest.raises(SetupError, match="gold: is for other tasks"):
-        annotate(file, tmp_path / "third")
+        annotate(file, tmp_path / "study")

@@ -338,20 +338,6 @@ def test_items_of_somebody_who_leaves_go_to_others(tmp_path: Path) -> None:
         assert {"s0013", "s0014", "s0015", "s0016"} <= set(store.assigned("ann"))
 
 
-def test_a_study_that_all_have_left_needs_somebody_new(tmp_path: Path) -> None:
-    study = begun(tmp_path, per_item=1)
-    for name in ("ann", "ben", "cem"):
-        leaves(study, name)
-    new = ["quartz-new", "New?", "secretgpt", "Fresh.", ""]
-    with pytest.raises(jb.SetupError, match="annotators: have all left: name somebody"):
-        annotate(change(tmp_path, new, per_item=1), study, new_version=True)
-    joined = ["ann", "ben", "cem", "dot"]
-    file = change(tmp_path, new, per_item=1, annotators=joined)
-    made = annotate(file, study, new_version=True)
-    assert list(made.links) == ["dot"]
-    assert "too few" not in repr(made)
-
-
 def test_items_that_everybody_else_has_go_to_nobody(tmp_path: Path) -> None:
     study = begun(tmp_path, per_item=3)
     assert leaves(study, "ben") == ["no item goes to somebody else"]

@@ -176,8 +176,6 @@ def test_an_adjudication_stands_beside_the_labels_and_in_no_figure(store: Store)
         store, ADJUDICATED, "s2", {"harm": "some"}, reason="guideline gap", remark="see page 2"
     )
     after = Collected(store).figures
-    assert after.pop("reasons")[0] == {"metric": "harm", "of": 2, "reasons": {"guideline gap": 1}}
-    before.pop("reasons")
     assert {**before, "at": ""} == {**after, "at": ""}
     *_, last = Collected(store).disagreements
     said = [last["adjudication"][key] for key in ("label", "reason", "remark")]

@@ -85,7 +85,7 @@ def test_only_the_lead_on_the_studys_own_page_may(site: Running, method: str, pa
     note = {"annotator": "ben", "screen": "s1", "text": "See page 2."}
     body = {"items": {}, "note": note}.get(path.rpartition("/")[2], body)
     assert site.stranger.asks(method, path, body).status == 401
-    assert ann.asks(method, path, body).status == 403
+    assert ann.asks(method, path, body).status == 401
     for foreign in ({"Origin": "https://evil.example"}, {"X-Judgebench": None}):
         assert lead.asks(method, path, body, foreign).status == 403
     if method == "POST":
@@ -199,7 +199,7 @@ def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
         await tab.value(f"{answer}.querySelector('input').value = 'See page 2.'")
         await tab.value(f"{answer}.querySelectorAll('button')[0].click()")
         await tab.sees(f"{answer}.querySelector('.answer p')?.textContent", "Sent.")
-        assert [note.text for note in site.server.reading.notes] == ["See page 2."]
+        assert [note["text"] for note in site.server.reading.notes] == ["See page 2."]
         await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
         await tab.sees(f"{answer}.querySelectorAll('.answer p').length", 2)
         assert site.server.reading.labels("ann", "s5") == {}

@@ -627,8 +627,8 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
 
     browser.run(visit)
     back = tmp_path / "ann.events.json"
-    assert import_events(folder, back) == ("ann: 5 new events, 0 there already", [])
-    assert import_events(folder, back) == ("ann: 0 new events, 5 there already", [])
+    assert import_events(folder, back) == ("ann: 5 events kept", [])
+    assert import_events(folder, back) == ("ann: 5 events kept", [])
     assert kept(folder, "ann")["s2"] == {"harm": "Mild", "empathy": "Warm", "consensus": "With"}
 
 

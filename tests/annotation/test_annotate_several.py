@@ -26,7 +26,11 @@ TONE = {
     "id": "tone", "title": "Tone", "question": "Which tone?", "kind": "nominal", "several": True,
     "labels": [*LABELS], "abstain": "No idea",
 }  # fmt: skip
-RIGHT = {"quartz-0s": ("Calm", "Warm"), "quartz-1h": ("Curt", "Rude")}  # else Warm alone
+RIGHT = {
+    "quartz-0s": ("Calm", "Warm"),
+    "gold-1": ("Calm", "Warm"),
+    "quartz-1h": ("Curt", "Rude"),
+}  # else Warm alone
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join('+')"
 FIRST = "[...document.querySelectorAll('.first')].map(e => e.querySelector('input').value).join()"
 
@@ -135,7 +139,7 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
         assert agreement["hit"] == 1
         assert agreement["coverage"] == pytest.approx((34 + 2 * 0.5) / 36)
         cases = lead.gets("/api/lead/disagreements")
-        assert {items[one["screen"]] for one in cases} == {*RIGHT}
+        assert {items[one["screen"]] for one in cases} == {"quartz-0s", "quartz-1h"}
         calm = next(one for one in cases if items[one["screen"]] == "quartz-0s")
         assert calm["labels"] == ["Calm | Warm", "Warm", "Warm | Calm"]
         assert (calm["field"]["together"], len(calm["field"]["options"])) == (4, 5)
@@ -154,7 +158,8 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
 def test_a_known_set_is_found_in_whatever_order(tmp_path: Path) -> None:
     tmp_path.mkdir(exist_ok=True)
     table(
-        tmp_path / "gold.csv", ["item_id", "tone"], [["quartz-0s", "Warm; Calm"]],
+        tmp_path / "gold.csv", ["item_id", "question", "text", "tone"],
+        [["gold-1", "Is tea good?", "Yes.", "Warm; Calm"]],
     )  # fmt: skip
     study = made(tmp_path, gold="gold.csv")
     everybody_labels(study)

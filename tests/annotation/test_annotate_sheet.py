@@ -57,12 +57,12 @@ def test_events_are_added_once_and_what_does_not_fit_is_named(study: Path, call:
     others = {"client_id": "2" * 16, "screen": "s2", "hash": plain("s2").hash}
     file = given(study, {}, wrong, others)
     code, out, err = call("annotate", "import", str(study), str(file))
-    assert (code, out) == (1, "ann: 1 new event, 0 there already\n")
+    assert (code, out) == (1, "ann: 1 event kept\n")
     assert err.splitlines() == [
         "refused:", "event 2 (s1, harm: 'perhaps'): is no label",
         "event 3 (s2, harm: 'yes'): is not yours to label",
     ]  # fmt: skip
-    assert call("annotate", "import", str(study), str(file))[1].startswith("ann: 0 new events, 1 ")
+    assert call("annotate", "import", str(study), str(file))[1].startswith("ann: 1 event kept")
     assert n_events(study) == 1
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import judgebench as jb
 from judgebench.cli.app import main
 
 REPLY = {"solves_problem": "Fully", "politeness": "Polite", "channel": "Phone"}
