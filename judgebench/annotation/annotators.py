@@ -19,8 +19,9 @@ def add_annotator(store: Store, name: str) -> list[str]:
     with store.writing():
         if name in store.present:
             raise SetupError(Problem("labels already", field="name", found=name))
-        check_people([name], "name")
-        check_reserved([name])
+        everybody = [*(other for other in store.annotators if other != name), name]
+        check_people(everybody, "name")
+        check_reserved(everybody)
         labelled, everybodys = store.orders.get(name, []), store.for_everybody
         common = [key for key in store.screens if key in everybodys and key not in labelled]
         freed, n_present = dict[str, list[str]](), len(store.present) + 1

@@ -174,16 +174,21 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
     file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
-    with disk_errors(file):
-        if file.exists() and b'"study"' not in file.open("rb").readline():
-            raise SetupError(Problem("is no export, and is not overwritten", str(file)))
-        write_atomically(file, _table([*rows, *_unlabelled(key, rows)], is_ranking))
+    replace_own(file, _table([*rows, *_unlabelled(key, rows)], is_ranking), b',"study"\n', "export")
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
         else f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under "
         "`data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
+
+
+def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:
+    """Write a file of a kind that has this mark. Raises SetupError where another one lies there."""
+    with disk_errors(file):
+        if file.exists() and mark not in file.read_bytes():
+            raise SetupError(Problem(f"is no {kind}, and is not overwritten", str(file)))
+        write_atomically(file, content)
 
 
 def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[str]:

@@ -108,6 +108,9 @@ def test_a_link_is_made_used_once_and_its_access_ends(site: Running) -> None:
     for name in ("lead", "adjudicated", "eve", ""):
         for act in ("link", "revoke"):
             assert lead.asks("POST", "/api/lead/person", {"act": act, "name": name}).status == 404
+    for name in ("lead", "Lead", "adjudicated", "Adjudicated", "ANN", "b/c", ""):
+        refusal = lead.asks("POST", "/api/lead/person", {"act": "add", "name": name})
+        assert (refusal.status, "alone" in str(refusal.value)) == (400, False), refusal.value
     assert lead.gets("/api/lead")["study"] == "small"  # the lead is still in
     site.server._entering = Limit(1, 0.001)
     said = [
