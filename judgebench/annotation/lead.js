@@ -240,7 +240,7 @@
   const SIGNS = { done: "●", begun: "◐", skipped: "»", new: "○" };
   const PAGE = 50;
   let most = PAGE;
-  let asked = 0; // the newest question alone is answered
+  let items = [];
   const choices = (id, options) => {
     const chosen = $(id).value;
     const made = options.map(([value, text]) => {
@@ -287,14 +287,19 @@
     const open = el("button", "open");
     open.type = "button";
     open.setAttribute("aria-expanded", "false");
-    const excerpt = one.sections[0]?.text.replace(/\s+/g, " ").slice(0, 60) || "";
+    const excerpt = one.text.replace(/\s+/g, " ").slice(0, 60);
     open.append(`${one.screen} `, born("small", "", excerpt));
-    open.addEventListener("click", () => {
+    const isOpen = () => open.getAttribute("aria-expanded") === "true";
+    open.addEventListener("click", async () => {
       const line = open.closest("tr");
-      const shown = open.getAttribute("aria-expanded") === "true";
-      open.setAttribute("aria-expanded", String(!shown));
-      if (shown) line.nextSibling.remove();
-      else line.after(detail(one, people.length + 3));
+      open.setAttribute("aria-expanded", String(!isOpen()));
+      if (line.nextSibling?.className === "detail") return line.nextSibling.remove();
+      try {
+        const whole = await ask(`api/lead/item/${one.screen}`);
+        if (isOpen()) line.after(detail(whole, people.length + 3));
+      } catch (error) {
+        failed(error);
+      }
     });
     const states = people.map((who) => {
       const state = one.states[who];
@@ -305,27 +310,28 @@
       sign.title = `${who}: ${state}`;
       return [sign];
     });
-    return [[open], one.round, ...states, one.differ.length ? "≠" : ""];
+    return [[open], one.round, ...states, one.differ ? "≠" : ""];
   };
   const loadItems = async () => {
     showFilter();
-    const mine = ++asked;
-    const wanted = {
-      state: $("by-state").value, annotator: $("by-annotator").value,
-      differ: $("by-differ").checked, text: $("by-text").value, most,
-    };
-    const { of, items } = await ask("api/lead/items", wanted);
-    if (mine !== asked) return;
-    const people = figures.people.map(({ name }) => name);
-    $("found").textContent = items.length < of ? `${number(items.length)} of ${counted(of, "item")} are shown: filter, or show more.` : `${counted(of, "item")}.`;
-    $("matrix").replaceChildren(table(["Item", "Round", ...people, "Differ"], items.map((one) => itemRow(one, people))));
-    if (items.length < of) {
-      const more = button(`Show ${number(PAGE)} more`, "", () => { most += PAGE; search(); });
-      more.disabled = most >= 1000;
-      $("matrix").append(more);
-    }
+    items = await ask("api/lead/items");
+    showItems();
   };
-  const search = () => loadItems().catch(failed);
+  const fits = ({ screen, states, differ, text }) => {
+    const [state, who] = [$("by-state").value, $("by-annotator").value];
+    const own = who ? [states[who]].filter(Boolean) : Object.values(states);
+    const isState = state ? own.includes(state) : own.length || !who;
+    const isText = `${screen} ${text}`.toLowerCase().includes($("by-text").value.toLowerCase());
+    return isState && isText && (differ || !$("by-differ").checked);
+  };
+  const showItems = () => {
+    const found = items.filter(fits);
+    const shown = found.slice(0, most);
+    const people = figures.people.map(({ name }) => name);
+    $("found").textContent = shown.length < found.length ? `${number(shown.length)} of ${counted(found.length, "item")} are shown: filter, or show more.` : `${counted(found.length, "item")}.`;
+    $("matrix").replaceChildren(table(["Item", "Round", ...people, "Differ"], shown.map((one) => itemRow(one, people))));
+    if (shown.length < found.length) $("matrix").append(button(`Show ${number(PAGE)} more`, "", () => { most += PAGE; showItems(); }));
+  };
 
   // --- links and files ---------------------------------------------------------------------------
   let accesses = "";
@@ -414,7 +420,7 @@
       $("case").focus({ preventScroll: true });
     });
     try {
-      const { items: [{ sections }] } = await ask("api/lead/items", { screen });
+      const { sections } = await ask(`api/lead/item/${screen}`);
       box.append(...sections.flatMap((section) => [born("h3", "", section.heading), textBox(section)]), ...(n < 0 ? [] : [go]));
     } catch (error) {
       failed(error);
@@ -617,7 +623,7 @@
     $("filter").addEventListener(name, (event) => {
       event.preventDefault();
       most = PAGE;
-      search();
+      showItems();
     });
   $("case").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("visibilitychange", refresh);

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement
-from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State, Wanted
+from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State
 from judgebench.annotation.store import Given, Round, Store, by_screen, now, snapshot
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
 from judgebench.results.blocks import Block, ReportSection
@@ -251,29 +251,24 @@ class Collected(Shown):
 
     # --- item by item -----------------------------------------------------------------------------
 
-    def items(self, wanted: Wanted) -> dict[str, Any]:
-        """The items that are looked for, with their texts, and everybody's states and labels, by
-        name; `of` counts those that fit."""
-        differ = defaultdict[str, list[str]](list)
-        for split in self._splits:
-            differ[split.screen].append(split.field.key)
-        names = [*self.screens.keys() & {wanted.screen}] if wanted.screen else self.screens
-        fit = [name for name in names if self._fits(name, wanted, name in differ)]
-        items = [{**self._whole(name), "differ": differ[name]} for name in fit[: wanted.most]]
-        return {"of": len(fit), "items": items}
+    @cached_property
+    def items(self) -> list[dict[str, Any]]:
+        """All items with their texts as one, everybody's states, and whether labels differ."""
+        differ = {split.screen for split in self._splits}
+        return [
+            {
+                "screen": name, "round": self.stored[name].round, "differ": name in differ,
+                "text": " ".join(section.text for section in screen.sections),
+                "states": self._states_on(name),
+            }
+            for name, screen in self.screens.items()
+        ]  # fmt: skip
 
-    def _fits(self, name: str, wanted: Wanted, differs: bool) -> bool:
-        texts = " ".join([name, *(section.text for section in self.screens[name].sections)])
-        states = [
-            own[name]
-            for who, own in self.states.items()
-            if name in own and wanted.annotator in ("", who)
-        ]
-        has_state = wanted.state in states if wanted.state else states or not wanted.annotator
-        is_text = wanted.text.casefold() in texts.casefold()
-        return bool(has_state and is_text and differs >= wanted.differ)
+    def _states_on(self, name: str) -> dict[str, State]:
+        return {who: own[name] for who, own in self.states.items() if name in own}
 
-    def _whole(self, name: str) -> dict[str, Any]:
+    def item(self, name: str) -> dict[str, Any]:
+        """An item with everybody's labels by name, and the fields on which they differ."""
         people = (*self.assigned, ADJUDICATED)
         shown = self.screens[name].shown_to(ADJUDICATED, self.meta["seed"])
         remarks = {
@@ -282,7 +277,8 @@ class Collected(Shown):
         notes = [note for note in self.notes if note["screen"] == name]
         return {
             "screen": name, "round": self.stored[name].round, **shown,
-            "states": {who: own[name] for who, own in self.states.items() if name in own},
+            "states": self._states_on(name),
+            "differ": [split.field.key for split in self._splits if split.screen == name],
             "labels": {who: self.labels.get((who, name), {}) for who in people},
             "remarks": remarks, "notes": notes,
         }  # fmt: skip

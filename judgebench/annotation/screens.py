@@ -160,16 +160,3 @@ def _shown_field(field: ScreenField, letters: Mapping[int | None, str]) -> dict[
         "options": options,
         "together": field.together,
     }
-
-
-class Wanted(StrictModel):
-    """The items that the lead looks for: the one `screen`, those of `annotator`, in that `state`,
-    on which people `differ`, whose texts hold `text`. What is empty does not matter. At most `most`
-    of them are shown."""
-
-    screen: str = ""
-    state: State | Literal[""] = ""
-    annotator: str = ""
-    differ: bool = False
-    text: str = ""
-    most: int = Limits(default=50, ge=1, le=1000)

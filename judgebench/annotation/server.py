@@ -39,7 +39,6 @@ from aiohttp.http import HttpProcessingError
 from pydantic import Field as Limits
 from pydantic_core import from_json
 
-from judgebench.annotation.screens import Wanted
 from judgebench.annotation.store import (
     ADDRESS,
     LEAD,
@@ -300,7 +299,6 @@ class Server:
             "/api/leave": (self._leave, None), "/api/lead/leave": (self._leave, None),
             "/api/events": (lambda who, sent: self._save(who, who.name, sent.events), Events),
             "/api/lead/adjudicate": (self._adjudicate, Adjudication),
-            "/api/lead/items": (lambda _, wanted: self._newest().items(wanted), Wanted),
             "/api/lead/note": (self._note, LeadNote),
             "/api/lead/person": (self._person, PersonAct),
         }  # fmt: skip
@@ -310,6 +308,8 @@ class Server:
             "/api/screen/{id}": self._screen,
             "/api/picture/{name}": self._picture, "/api/lead/picture/{name}": self._picture,
             "/api/lead": lambda *_: self._newest().figures,
+            "/api/lead/items": lambda *_: self._newest().items,
+            "/api/lead/item/{id}": self._item,
             "/api/lead/disagreements": lambda *_: self._newest().disagreements,
             "/api/lead/backup": self._backup,
         }  # fmt: skip
@@ -400,6 +400,11 @@ class Server:
         if screen is None:
             raise Refused(404, "This item is not among yours.")
         return screen
+
+    def _item(self, _: Caller, path: Mapping[str, str]) -> Any:
+        if path["id"] not in self.reading.screens:
+            raise Refused(404, "There is no such item.")
+        return self._newest().item(path["id"])
 
     def _picture(self, _: Caller, path: Mapping[str, str]) -> web.Response:
         picture = self.reading.picture(path["name"])

@@ -216,11 +216,10 @@ def test_lead_and_annotators_have_routes_of_their_own(site: Running) -> None:
     lead.cookies |= ann.cookies
     assert lead.gets("/api/work")["annotator"] == "ann"
     assert lead.asks("POST", "/api/lead/adjudicate", adjudicated).status == 200
-    assert ann.asks("POST", "/api/lead/items", {"screen": "s3"}).status == 401
-    found = lead.asks("POST", "/api/lead/items", {"screen": "s3"}).value["items"]
-    headings = [section["heading"] for one in found for section in one["sections"]]
+    assert ann.asks("GET", "/api/lead/item/s3").status == 401
+    headings = [section["heading"] for section in lead.gets("/api/lead/item/s3")["sections"]]
     assert headings == ["Question", "Answer"]
-    assert lead.asks("POST", "/api/lead/items", {"screen": "s9"}).value["items"] == []
+    assert lead.asks("GET", "/api/lead/item/s9").status == 404
 
 
 def test_an_adjudication_is_kept_beside_the_labels(site: Running) -> None:
