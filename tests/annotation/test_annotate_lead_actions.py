@@ -194,9 +194,21 @@ def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
         await tab.value(f"{answer}.querySelectorAll('button')[0].click()")
         await tab.sees(f"{answer}.querySelector('.answer p')?.textContent", "Sent.")
         assert [note["text"] for note in site.server.reading.notes] == ["See page 2."]
+        told = f"{answer}.querySelector('.answer p').textContent"
         await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
-        await tab.sees(f"{answer}.querySelectorAll('.answer p').length", 2)
+        await tab.sees(told, "Write why it is to be labelled again.")
+        assert site.server.reading.labels("ann", "s5")
+        await tab.value(f"{answer}.querySelector('input').value = 'The dose is wrong.'")
+        await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
+        await tab.sees(told, "Sent back to ann, to be labelled again.")
         assert site.server.reading.labels("ann", "s5") == {}
+        texts = f"[...{answer}.querySelectorAll('p.text')].slice(-2).map(p => p.textContent).join()"
+        await tab.sees(texts, "You: See page 2.,You: The dose is wrong.")
+        await tab.value("document.getElementById('add-name').value = 'ANN'")
+        await tab.value("document.querySelector('#add button').click()")
+        refusal = "This failed: name: is named twice; found 'ANN'."
+        await tab.sees("document.getElementById('facts').textContent", refusal)
+        assert await tab.value("document.getElementById('warning').hidden")
         await tab.value("document.getElementById('add-name').value = 'dot'")
         await tab.value("document.querySelector('#add button').click()")
         await tab.sees("document.getElementById('link').hidden", False)
@@ -211,7 +223,7 @@ def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
                 break
             await asyncio.sleep(0.1)
         assert site.server.reading.present == ["Zoe", "ann", "dot"]
-        assert not tab.complaints()
+        assert len(tab.complaints()) == 1  # of the name that was refused
 
     browser.run(visit)
 

@@ -64,12 +64,15 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
             await tab.sees(LANGUAGE, spoken)
             await press(tab, *"111", "Enter", *"111", "Enter")
             await tab.sees(TITLE, LABELLED[spoken])
-            # What the study says stays as it is, in a language that the page does not know.
+            # Headings are words of the page.
             await press(tab, "ArrowLeft")
             texts = (
                 "[...document.querySelectorAll('#texts h2')].map(e => e.innerText + e.lang).join()"
             )
-            await tab.sees(texts, "Question,Reference,Answer")
+            headings = [STRINGS[key][spoken] for key in ("question", "reference", "answer")]
+            await tab.sees(texts, ",".join(headings))
+            await tab.screen(390)
+            await fits(tab)
 
     browser.run(visit)
 
