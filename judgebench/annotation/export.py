@@ -44,12 +44,13 @@ def table_rows(path: Path) -> list[Row]:
     with snapshot(path) as store:
         key = key_of(store)
         rows = rows_of(store, key, _screens(store))
+        unlabelled = [*_unlabelled(store, key, rows)]
     if not rows:
         raise SetupError(Problem("holds no label yet", str(path)))
     if "rank" in rows[0]:
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
-    return [*rows, *_unlabelled(key, rows)]
+    return [*rows, *unlabelled]
 
 
 def rubric_of(path: Path) -> Rubric | None:
@@ -127,13 +128,14 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
 
 
-def _unlabelled(key: Key, rows: Sequence[Row]) -> Iterator[Row]:
+def _unlabelled(store: Store, key: Key, rows: Sequence[Row]) -> Iterator[Row]:
     """A row without a label for each other item: where items are grouped, it says of which question
     a verdict on it is."""
     labelled = {row.get("item_id") for row in rows}
-    same = ("made_blind", "metric", "study")
-    blank = {column: rows[0][column] if column in same else "" for column in rows[0]}
-    for target, *_ in (list(targets.values()) for targets in key.screens.values()):
+    first, same = next(iter(rows), {}), ("made_blind", "metric", "study")
+    blank = {column: text if column in same else "" for column, text in first.items()}
+    for name in sorted(_screens(store, calibration=True)):
+        target = next(iter(key.screens[name].values()))
         if "group" in target.columns and target.columns["item_id"] not in labelled:
             yield {**blank, **target.columns}
 
@@ -170,11 +172,12 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         key, folder = key_of(store), store.path.parents[1]
         rows = rows_of(store, key, _screens(store, calibration))
         left_out = _left_out(store, key, calibration, len(rows))
+        table = [*rows, *_unlabelled(store, key, rows)]
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
     file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
-    replace_own(file, _table([*rows, *_unlabelled(key, rows)], is_ranking), b',"study"\n', "export")
+    replace_own(file, _table(table, is_ranking), b',"study"\n', "export")
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
         else f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under "
