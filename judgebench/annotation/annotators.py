@@ -40,7 +40,7 @@ def hand_over(store: Store, name: str) -> list[str]:
     stay. Returns who has how many more items. Raises SetupError for a name that is no annotator's.
     """
     with store.writing():
-        known_person(store, name, also=())
+        known_person(store, name)
         store.set(left=sorted({*store.meta.get("left", ()), name}))
         facts = _give_to_others(store, {name: _unbegun(store, name)})
         return facts or ["no item goes to somebody else"]

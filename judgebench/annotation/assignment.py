@@ -148,8 +148,7 @@ class _Board:
 def overlap_lines(items: Mapping[str, Set[str]]) -> list[str]:
     """The number of items that two annotators share, and on the diagonal of those that one has, as
     the lines of a table."""
-    rows = [["", *items]]
-    for name, own in items.items():
-        rows.append([name, *(f"{len(own & others):,}" for others in items.values())])
-    width = max(len(cell) for row in rows for cell in row)
-    return ["  ".join([row[0].ljust(width), *(x.rjust(width) for x in row[1:])]) for row in rows]
+    import pandas as pd
+
+    rows = [[len(own & others) for others in items.values()] for own in items.values()]
+    return pd.DataFrame(rows, index=[*items], columns=[*items]).to_string().splitlines()

@@ -18,6 +18,10 @@ from judgebench.rubric import BETWEEN, Rubric
 from judgebench.text import counted
 
 Row = dict[str, str]
+_ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
+_LEFT_OUT: Mapping[Round, str] = {
+    "calibration": "of the calibration round (--calibration)", "gold": "of gold items",
+}  # fmt: skip
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
@@ -36,14 +40,14 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     there is no study, or no key of it.
     """
     with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, calibration))
+        return rows_of(store, key_of(store), _screens(store, _ROUNDS[calibration]))
 
 
 def table_rows(path: Path) -> list[Row]:
     """The labels of a study that stands where a table of labels may. Raises SetupError."""
     with snapshot(path) as store:
         key = key_of(store)
-        rows = rows_of(store, key, _screens(store))
+        rows = rows_of(store, key, _screens(store, _ROUNDS[False]))
         unlabelled = [*_unlabelled(store, key, rows)]
     if not rows:
         raise SetupError(Problem("holds no label yet", str(path)))
@@ -66,7 +70,7 @@ def collected_as(path: Path) -> list[str]:
     """Say how the labels of a study were collected, given its folder or its file: sentences that
     begin as `records.COLLECTED` does; none of adjudicated labels. Raises SetupError."""
     with snapshot(path) as store:
-        meta, n_items, annotators = store.meta, len(_screens(store)), store.annotators
+        meta, n_items, annotators = store.meta, len(_screens(store, ["main"])), store.annotators
     if annotators == GOLD:
         return []
     sentences = {
@@ -89,9 +93,8 @@ def key_of(store: Store) -> Key:
     return key
 
 
-def _screens(store: Store, calibration: bool = False, *, gold: bool = False) -> set[str]:
-    rounds: dict[Round, bool] = {"main": True, "calibration": calibration, "gold": gold}
-    return {name for name, one in store.screens.items() if rounds[one.round]}
+def _screens(store: Store, rounds: Collection[Round]) -> set[str]:
+    return {name for name, one in store.screens.items() if one.round in rounds}
 
 
 def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
@@ -134,7 +137,7 @@ def _unlabelled(store: Store, key: Key, rows: Sequence[Row]) -> Iterator[Row]:
     labelled = {row.get("item_id") for row in rows}
     first, same = next(iter(rows), {}), ("made_blind", "metric", "study")
     blank = {column: text if column in same else "" for column, text in first.items()}
-    for name in sorted(_screens(store, calibration=True)):
+    for name in sorted(_screens(store, _ROUNDS[True])):
         target = next(iter(key.screens[name].values()))
         if "group" in target.columns and target.columns["item_id"] not in labelled:
             yield {**blank, **target.columns}
@@ -170,9 +173,11 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key, folder = key_of(store), store.path.parents[1]
-        rows = rows_of(store, key, _screens(store, calibration))
-        left_out = _left_out(store, key, calibration, len(rows))
+        rounds = _ROUNDS[calibration]
+        rows = rows_of(store, key, _screens(store, rounds))
+        left_out = _left_out(store, key, rounds, len(rows))
         table = [*rows, *_unlabelled(store, key, rows)]
+        beside = "LABELS.csv " if store.annotators == GOLD else ""
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
@@ -180,8 +185,8 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     replace_own(file, _table(table, is_ranking), b',"study"\n', "export")
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {quote(str(study))} VERDICTS.csv; or name the file under "
-        "`data` of a bench.yaml, beside the answers"
+        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
+        "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
 
@@ -194,13 +199,11 @@ def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:
         write_atomically(file, content)
 
 
-def _left_out(store: Store, key: Key, calibration: bool, n_rows: int) -> list[str]:
+def _left_out(store: Store, key: Key, rounds: Collection[Round], n_rows: int) -> list[str]:
     """Sentences on the labels that are not in the table of so many rows."""
-    more = {"calibration": "of the calibration round (--calibration)", "gold": "of gold items"}
     sentences = []
-    for name, why in more.items():
-        screens = _screens(store, **{"calibration": calibration, name: True})
-        n_left = len(rows_of(store, key, screens)) - n_rows
+    for name, why in _LEFT_OUT.items():
+        n_left = len(rows_of(store, key, _screens(store, {*rounds, name}))) - n_rows
         if n_left:
             sentences.append(f"left out: {counted(n_left, 'label')} {why}")
     return sentences

@@ -211,8 +211,8 @@ def _put_version(
     people = [name for name in config.annotators if name not in store.meta["left"]]
     orders = dict.fromkeys(people, calibration) | store.orders
     new = {name: at for name, at in strata.items() if name not in calibration}
-    sizes = (config.per_item, config.seed)
-    store.assign(assignment.extend(orders, new, store.for_everybody, people, *sizes))
+    common = store.for_everybody
+    store.assign(assignment.extend(orders, new, common, people, config.per_item, config.seed))
     _write_key(store.path.parents[1], key)
     return [screen.id for screen in put], len(gone)
 
@@ -226,8 +226,8 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
         _check_fixed(setup, store)
         known = key_of(store)
         key, built = named_screens(setup, known)
-        n_before = _n_labels(store)
         added = [name for name in setup.config.annotators if name not in store.annotators]
+        n_before = _n_labels(store)
         put, gone = _put_version(setup, store, key, built)
         orders = store.orders
         fresh = sum(name not in known.screens for name in put)

@@ -67,7 +67,7 @@ class Collected(Shown):
                 for screen, remark in store.remarks(who).items()
                 if screen in self.stored
             }
-        self.name = str(self.meta.get("name", ""))
+        self.name = str(self.meta["name"])
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
 

@@ -337,10 +337,8 @@ class Server:
             return answer
         except SetupError as error:
             return _error(400, str(error))
-        except web.HTTPRequestEntityTooLarge:
-            return _error(413, "The request is too large.")
         except web.HTTPException as error:
-            return _error(error.status, "There is nothing here.")
+            return _error(error.status, error.reason)
         except ConnectionError:
             return _error(400, "The request broke off.")
         except web.RequestPayloadError as error:
@@ -468,8 +466,7 @@ class Server:
 def _to_response(value: Any) -> web.Response:
     if isinstance(value, web.Response):
         return value
-    text = json.dumps(value, allow_nan=False)
-    return web.Response(text=text, content_type="application/json")
+    return web.json_response(text=json.dumps(value, allow_nan=False))
 
 
 class _Kinds(logging.Handler):

@@ -27,7 +27,7 @@ class Returned(StrictModel):
 def sheet(store: Store, name: str) -> str:
     """The page of an annotator as one file that talks to nobody. It holds the screens and labels of
     this person, and nothing of others. Raises SetupError for somebody who is no annotator."""
-    known_person(store, name, also=())
+    known_person(store, name)
     back = {"kind": _KIND, "study": store.meta["study"], "annotator": name, "events": []}
     own = assignment_of(store, name)
     text = str(own)
@@ -53,7 +53,7 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
         if returned.study != store.meta["study"]:
             wrong = Problem("is of another study", str(file), None, "study", returned.study)
             raise SetupError(wrong)
-        known_person(store, name, also=())
+        known_person(store, name)
         saved = store.save(name, events)
     refused = [
         f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"

@@ -260,16 +260,15 @@ class Store:
 
     def put(
         self, screens: Sequence[Screen], rounds: Mapping[str, Round] = {}, gone: Iterable[str] = ()
-    ) -> int:
+    ) -> None:
         """Add a version: these screens are new or have changed, those of the ids `gone` are asked
-        no more. `rounds` are those that are not main, by id. Returns the version's number."""
+        no more. `rounds` are those that are not main, by id."""
         version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
         rows = [(s.id, version, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens]
         with self.writing() as connection:
             connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?)", rows)
             self.set(version=version, gone=gone)
-        return version
 
     def set(self, **values: Any) -> None:
         """Change what was said of the study."""
@@ -539,18 +538,17 @@ def snapshot(study: Path) -> closing[Store]:
     return closing(Store(file, copy))
 
 
-def known_person(store: Store, name: str, also: tuple[str, ...] = (LEAD,)) -> str:
-    """The name of an annotator or, unless `also` says otherwise, of the lead. Raises SetupError for
-    any other."""
-    people = (*store.annotators, *also)
-    if name not in people:
-        allowed = ", ".join(people)
+def known_person(store: Store, name: str) -> None:
+    """Raises SetupError for a name that is no annotator's."""
+    if name not in store.annotators:
+        allowed = ", ".join(store.annotators)
         raise SetupError(Problem("is not among the annotators", field=name, allowed=allowed))
-    return name
 
 
 def link_of(store: Store, name: str) -> str:
     """A new address that lets a person in once. What follows the # never reaches a log."""
-    role: Role = "lead" if known_person(store, name) == LEAD else "annotator"
-    page = "/lead" if role == "lead" else "/"
+    if name != LEAD:
+        known_person(store, name)
+    role: Role = "lead" if name == LEAD else "annotator"
+    page = "/lead" if name == LEAD else "/"
     return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, role, WEEK)}"

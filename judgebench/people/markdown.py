@@ -166,8 +166,8 @@ def _leaf(token: Token) -> Iterator[Node]:
     elif token.info == "escape" and token.content in _BACKSLASHED:
         yield token.markup
     else:
-        first, *rest = _BREAK.split(token.content)
-        yield from filter(None, [first])
-        for part in rest:
-            yield ["br", 0, []]
-            yield from filter(None, [part])
+        for n, part in enumerate(_BREAK.split(token.content)):
+            if n:
+                yield ["br", 0, []]
+            if part:
+                yield part
