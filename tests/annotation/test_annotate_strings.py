@@ -55,6 +55,7 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
         for language, spoken in [
             ("de-AT,en", "de"),
             ("zh-TW", "zh"),
+            ("es", "es"),
             ("pt,fr", "fr"),
             ("nl", "en"),
         ]:
@@ -73,6 +74,7 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
             await tab.sees(texts, ",".join(headings))
             await tab.screen(390)
             await fits(tab)
+            assert await tab.value("innerWidth") == 390  # a telephone widens it to what overflows
 
     browser.run(visit)
 
