@@ -13,6 +13,7 @@ from page_case import TITLE, click, fits, labels, preference, press, ranking, sp
 import judgebench.annotation
 from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
+from judgebench.rubric import Rubric
 
 FOLDER = Path(judgebench.annotation.__file__).parent
 STRINGS = yaml.safe_load((FOLDER / "strings.yaml").read_text("utf-8"))
@@ -46,7 +47,8 @@ def test_the_page_uses_every_string_and_no_other() -> None:
 
 @needs_browser
 def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path) -> None:
-    folder = study(tmp_path / "study", labels("s1"), labels("s2"))
+    rubric = Rubric.from_labels({"harm": ["no", "yes"]}).model_dump(mode="json")
+    folder = study(tmp_path / "study", labels("s1"), labels("s2"), rubric=rubric)
     page = tmp_path / "ann.html"
     with open_store(folder) as store:
         page.write_text(sheet(store, "ann"), "utf-8")
@@ -63,6 +65,7 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
             await speaks(tab, language)
             await tab.open(page.as_uri())
             await tab.sees(LANGUAGE, spoken)
+            await tab.press("Escape")  # the instructions
             await press(tab, *"111", "Enter", *"111", "Enter")
             await tab.sees(TITLE, LABELLED[spoken])
             # Headings are words of the page.
