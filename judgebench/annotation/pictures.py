@@ -15,9 +15,11 @@ from urllib.parse import unquote
 
 from judgebench.files import disk_errors
 
-_IN_MARKDOWN = re.compile(r"!\[([^\]\n]*)\]\(([^()\s]+)\)")
-_MENTIONED = re.compile(
-    r"!\[[^\]\n]*\]\(([^)\n]+)\)|<img\b[^>]*?\bsrc\s*=\s*([^>]+)", re.IGNORECASE
+_IN_MARKDOWN = re.compile(r"!\[([^\[\]\n]{0,1000})\]\(([^()\s]{1,1000})\)")
+_MENTIONED = re.compile(  # of a text that never ends, the search does
+    r"!\[[^\[\]\n]{0,1000}\]\(([^()\n]{1,1000})\)?"
+    r"|<img\b[^<>]{0,1000}?\bsrc\s{0,9}=\s{0,9}([^<>]{1,1000})",
+    re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
 _KINDS = {  # by the first bytes: what a file is called does not count, and SVG can run scripts
@@ -47,7 +49,7 @@ def read_pictures(
         address = (match[1] or match[2]).strip("\"' ")
         if address in pictures or address in reasons:
             continue
-        is_plain = _IN_MARKDOWN.fullmatch(match[0])
+        is_plain = _IN_MARKDOWN.fullmatch(match[0]) or _ELSEWHERE.match(address)
         path = _find(unquote(address), folders) if is_plain else "is not written as ![text](path)"
         picture = _read(path) if isinstance(path, Path) else path
         if isinstance(picture, Picture):
