@@ -110,6 +110,7 @@ const remembered = (storage, key, value) => {
 (() => {
   const [WHOLE, SKIP, MARK, MARKED, CANNOT_TELL] = ["", "skip", "come back", "yes", ""];
   const ANNOTATOR = "judgebench annotator";
+  const EVERY_MS = 5000; // labels of another device are read so often
   const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
   const watch = stopwatch();
   const narrow = matchMedia("(max-width: 55.99rem)"); // texts and questions stand below each other
@@ -188,11 +189,12 @@ const remembered = (storage, key, value) => {
   // --- events ------------------------------------------------------------------------------------
   const act = (id, field, label, { remark = entries.get(id).remark, isUndo = false } = {}) => {
     const entry = entries.get(id);
-    const before = { id, field, label: entry.labels[field] ?? null, remark: entry.remark };
+    const client_id = crypto.randomUUID();
+    const before = { id, field, label: entry.labels[field] ?? null, remark: entry.remark, client_id };
     if (!isUndo) steps.set([...steps.get(), { ...before, hash: entry.hash }].slice(-100));
     $("said").textContent = ""; // it was about what was before
     const event = {
-      client_id: crypto.randomUUID(), screen: id, hash: entry.hash, field, label, remark,
+      client_id, screen: id, hash: entry.hash, field, label, remark,
       visible_ms: watch.spent(id), at: new Date().toISOString(),
     };
     apply(entry, event);
@@ -249,10 +251,16 @@ const remembered = (storage, key, value) => {
       if (!settled.has(event.client_id)) continue;
       queue.remove(name);
       touch(event.screen);
+      putBack(event, reply.before?.[event.client_id]);
       if (reply.saved.includes(event.client_id)) savedAt = reply.at;
     }
     if (refused.size) await refuse(batch.map(([, event]) => event).filter((event) => refused.has(event.client_id)));
     return size;
+  };
+  // What another device had labelled meanwhile is what undo brings back.
+  const putBack = ({ client_id, label }, before = null) => {
+    if (before === null || before === label) return;
+    steps.set(steps.get().map((step) => (step.client_id === client_id ? { ...step, label: before } : step)));
   };
   const refuse = async (events) => {
     $("refused").firstElementChild.textContent = words("refused", { n: events.length });
@@ -392,13 +400,17 @@ const remembered = (storage, key, value) => {
     box.append(born("span", "", text));
     return box;
   };
+  // Headings that judgebench gives are words of the page; behind a word may stand a letter.
+  const HEADINGS = ["question", "answer", "reference", "user", "assistant"];
+  const headingOf = ({ heading }) =>
+    heading.replace(/^\w+/, (word) => (HEADINGS.includes(word.toLowerCase()) ? words(word.toLowerCase()) : word));
   const showTexts = () => {
     $("guidelines").querySelector(".reading").replaceChildren(textBox(work.guidelines, raw.get()));
     const { sections } = entries.get(at).screen;
     $("work").classList.toggle("pair", sections.filter(({ compared }) => compared).length === 2);
     const boxes = sections.map((section) => {
       const box = el("div", section.compared ? "box compared" : "box");
-      box.append(born("h2", "", section.heading), textBox(section, raw.get()));
+      box.append(born("h2", "", headingOf(section)), textBox(section, raw.get()));
       return box;
     });
     if ([...sections, work.guidelines].some(({ tree }) => tree)) {
@@ -602,6 +614,7 @@ const remembered = (storage, key, value) => {
     $("list").close();
     const [next] = following();
     if (next) show(next.id);
+    else if (at && missing(entries.get(at)).length) advance(false); // the only open one: it stays
     else finish();
   };
 
@@ -784,7 +797,7 @@ const remembered = (storage, key, value) => {
   for (const box of document.querySelectorAll(".close"))
     box.addEventListener("click", () => box.closest("dialog")?.close());
   const keys = {
-    Enter: () => at && advance(true), u: undo, s: () => at && comeBack(), r: () => at && showRaw(), n: nextOpen,
+    Enter: () => (at ? advance(true) : nextOpen()), u: undo, s: () => at && comeBack(), r: () => at && showRaw(), n: nextOpen,
     "?": clicks["open-help"], i: openBrief, ArrowLeft: () => step(-1), ArrowRight: () => step(1),
     ArrowUp: () => at && nextField(-1), ArrowDown: () => at && nextField(1),
   };
@@ -807,6 +820,7 @@ const remembered = (storage, key, value) => {
     if (document.visibilityState === "visible") refresh();
     else if (work) keepTyped();
   });
+  setInterval(() => document.visibilityState === "visible" && !isLost && !queue?.size() && refresh(), EVERY_MS);
   addEventListener("pagehide", () => work && keepTyped());
   addEventListener("online", () => work && !isEnded && retry());
   addEventListener("offline", () => work && !isEnded && !sheet && failed(new Error("")));

@@ -19,17 +19,20 @@ def add_annotator(store: Store, name: str) -> list[str]:
     with store.writing():
         if name in store.present:
             raise SetupError(Problem("labels already", field="name", found=name))
-        check_people([name], "name")
-        check_reserved([name])
+        everybody = [*(other for other in store.annotators if other != name), name]
+        check_people(everybody, "name")
+        check_reserved(everybody)
         labelled, everybodys = store.orders.get(name, []), store.for_everybody
         common = [key for key in store.screens if key in everybodys and key not in labelled]
         freed, n_present = dict[str, list[str]](), len(store.present) + 1
         for other in store.present:
             own = [key for key in _unbegun(store, other) if key not in everybodys]
             freed[other] = own[len(own) - round(len(own) / n_present) :]
+        n_common = counted(len(common), "item")
         store.set(left=[other for other in store.meta.get("left", ()) if other != name])
         store.assign({name: [*labelled, *common]})
-        return _give_to_others(store, freed)
+        none = f"{name}: {n_common} that everybody labels; of others, nobody has one to give"
+        return _give_to_others(store, freed) or [none]
 
 
 def hand_over(store: Store, name: str) -> list[str]:
@@ -39,7 +42,8 @@ def hand_over(store: Store, name: str) -> list[str]:
     with store.writing():
         known_person(store, name)
         store.set(left=sorted({*store.meta.get("left", ()), name}))
-        return _give_to_others(store, {name: _unbegun(store, name)})
+        facts = _give_to_others(store, {name: _unbegun(store, name)})
+        return facts or ["no item goes to somebody else"]
 
 
 def _unbegun(store: Store, name: str) -> list[str]:
@@ -68,5 +72,4 @@ def _give_to_others(store: Store, freed: Mapping[str, Collection[str]]) -> list[
     extended = assignment.extend(orders, strata, common, people, meta["per_item"], meta["seed"])
     store.assign(extended)
     n_more = {name: len(extended[name]) - len(orders[name]) for name in people}
-    facts = [f"{name}: {counted(n, 'more item', 'more items')}" for name, n in n_more.items() if n]
-    return facts or ["no item goes to somebody else"]
+    return [f"{name}: {counted(n, 'more item', 'more items')}" for name, n in n_more.items() if n]

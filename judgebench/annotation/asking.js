@@ -29,9 +29,12 @@ const mark = (box, input, given) => {
   box.classList.toggle("first", given.length > 1 && given[0] === input.value);
 };
 
+// A judge reads characters that turn a text around as they stand, and so people see them.
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+const visible = (text) => text.replace(TURNS, (sign) => `[U+${sign.charCodeAt(0).toString(16).toUpperCase()}]`);
 // In its own language and direction.
 const born = (tag, className, text) => {
-  const box = el(tag, className, text);
+  const box = el(tag, className, text === undefined ? text : visible(String(text)));
   box.dir = "auto";
   box.lang = "";
   return box;
@@ -75,7 +78,7 @@ const formula = (tag, attributes) => {
   return box;
 };
 const grown = (node) => {
-  if (typeof node === "string") return node;
+  if (typeof node === "string") return visible(node);
   const [tag, more, nodes] = node;
   if (tag === "img") return pictureBox(...nodes);
   const box = MATHS.has(tag) ? formula(tag, more) : el(ELEMENTS.has(tag) ? tag : "span");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
 from judgebench.people.page import check_people
-from judgebench.records import ADJUDICATED, Dataset
+from judgebench.records import ADJUDICATED, Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered, bench_file, read_config
@@ -71,7 +71,8 @@ class Setup:
     """A checked study, before anything is written.
 
     `rubric` holds the metrics that are asked; None of a ranking. `gold` are the known labels of
-    items, by id and metric; `pictures` are those that texts name, by address.
+    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` why
+    others are not.
     """
 
     config: StudyConfig
@@ -80,7 +81,13 @@ class Setup:
     dataset: Dataset
     guidelines: str
     gold: Mapping[str, Mapping[str, str]]
-    pictures: Mapping[str, Picture]
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    not_shown: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """All that annotators read: the guidelines, and the parts of each item."""
+        return [self.guidelines, *map(_text_of, self.dataset.answers)]
 
 
 def load_setup(path: Path) -> Setup:
@@ -112,15 +119,22 @@ def load_setup(path: Path) -> Setup:
     dataset, gold = known or (items, {})
     tables = filter(None, (*config.items, config.gold))
     folders = [(file.parent / name).parent for name in tables]
-    pictures = read_pictures(dataset.answers, folders)
-    return Setup(config, file, rubric, dataset, guidelines or "", gold, pictures)
+    setup = Setup(config, file, rubric, dataset, guidelines or "", gold)
+    pictures, not_shown = read_pictures(setup.texts, folders)
+    return replace(setup, pictures=pictures, not_shown=not_shown)
+
+
+def _text_of(row: Answer) -> str:
+    """All texts of an item, one below the other."""
+    parts = (part.text for part in (*row.turns, *row.responses))
+    return "\n\n".join([row.question, row.text, row.reference or "", *parts])
 
 
 def check_reserved(names: Sequence[str]) -> None:
     """Raises SetupError for names that are no annotator's; `adjudicated` may label alone."""
-    reserved = {LEAD, ADJUDICATED}.intersection(names)
+    reserved = [name for name in names if name.casefold() in (LEAD, ADJUDICATED)]
     if reserved and tuple(names) != GOLD:
-        message = "is no name for an annotator, unless `adjudicated` alone labels"
+        message = "is no name for an annotator"
         raise SetupError([Problem(message, found=name) for name in sorted(reserved)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -35,24 +35,26 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
     "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
-    no longer asked does not. The lead's are of `adjudicated`, also those on the calibration round.
-    Labels of gold items are left out. Raises SetupError where there is
-    no study, or no key of it.
+    no longer asked does not. The lead's are of `adjudicated`. Labels of the
+    calibration round (unless `calibration`) and of gold items are left out. Raises SetupError where
+    there is no study, or no key of it.
     """
     with snapshot(study) as store:
-        screens = _screens(store, _ROUNDS[calibration])
-        return rows_of(store, key_of(store), screens, adjudicated=True)
+        return rows_of(store, key_of(store), _screens(store, _ROUNDS[calibration]))
 
 
 def table_rows(path: Path) -> list[Row]:
     """The labels of a study that stands where a table of labels may. Raises SetupError."""
-    rows = label_rows(path)
+    with snapshot(path) as store:
+        key = key_of(store)
+        rows = rows_of(store, key, _screens(store, _ROUNDS[False]))
+        unlabelled = [*_unlabelled(store, key, rows)]
     if not rows:
         raise SetupError(Problem("holds no label yet", str(path)))
     if "rank" in rows[0]:
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
-    return rows
+    return [*rows, *unlabelled]
 
 
 def rubric_of(path: Path) -> Rubric | None:
@@ -95,12 +97,9 @@ def _screens(store: Store, rounds: Collection[Round]) -> set[str]:
     return {name for name, one in store.screens.items() if one.round in rounds}
 
 
-def rows_of(
-    store: Store, key: Key, screens: Collection[str], adjudicated: bool = False
-) -> list[Row]:
-    """`label_rows` of these screens; where `adjudicated`, with what the lead said of others."""
-    lead = {ADJUDICATED} if adjudicated else {}
-    events = [e for e in store.given() if e.screen in screens or e.annotator in lead]
+def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
+    """`label_rows` of these screens."""
+    events = [event for event in store.given() if event.screen in screens]
     at = {(e.annotator, e.screen, e.field): e.at for e in events}
     positions = {
         (name, screen): str(n)
@@ -130,6 +129,18 @@ def rows_of(
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _RANKS if key.task == "ranking" else {}
     return [{names.get(c, c): text for c, text in row.items() if names.get(c, c)} for row in rows]
+
+
+def _unlabelled(store: Store, key: Key, rows: Sequence[Row]) -> Iterator[Row]:
+    """A row without a label for each other item: where items are grouped, it says of which question
+    a verdict on it is."""
+    labelled = {row.get("item_id") for row in rows}
+    first, same = next(iter(rows), {}), ("made_blind", "metric", "study")
+    blank = {column: text if column in same else "" for column, text in first.items()}
+    for name in sorted(_screens(store, _ROUNDS[True])):
+        target = next(iter(key.screens[name].values()))
+        if "group" in target.columns and target.columns["item_id"] not in labelled:
+            yield {**blank, **target.columns}
 
 
 def _order_shown(screen: Screen, targets: Mapping[str, Target], slots: Sequence[int]) -> str:
@@ -163,17 +174,15 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     with snapshot(study) as store:
         key, folder = key_of(store), store.path.parents[1]
         rounds = _ROUNDS[calibration]
-        rows = rows_of(store, key, _screens(store, rounds), adjudicated=True)
+        rows = rows_of(store, key, _screens(store, rounds))
         left_out = _left_out(store, key, rounds, len(rows))
+        table = [*rows, *_unlabelled(store, key, rows)]
         beside = "LABELS.csv " if store.annotators == GOLD else ""
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
     is_ranking = key.task == "ranking"
     file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
-    with disk_errors(file):
-        if file.exists() and b'"study"' not in file.open("rb").readline():
-            raise SetupError(Problem("is no export, and is not overwritten", str(file)))
-        write_atomically(file, _table(rows, is_ranking))
+    replace_own(file, _table(table, is_ranking), b',"study"\n', "export")
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
         else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
@@ -182,12 +191,19 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
 
 
+def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:
+    """Write a file of a kind that has this mark. Raises SetupError where another one lies there."""
+    with disk_errors(file):
+        if file.exists() and mark not in file.read_bytes():
+            raise SetupError(Problem(f"is no {kind}, and is not overwritten", str(file)))
+        write_atomically(file, content)
+
+
 def _left_out(store: Store, key: Key, rounds: Collection[Round], n_rows: int) -> list[str]:
     """Sentences on the labels that are not in the table of so many rows."""
     sentences = []
     for name, why in _LEFT_OUT.items():
-        screens = _screens(store, {*rounds, name})
-        n_left = len(rows_of(store, key, screens, adjudicated=True)) - n_rows
+        n_left = len(rows_of(store, key, _screens(store, {*rounds, name}))) - n_rows
         if n_left:
             sentences.append(f"left out: {counted(n_left, 'label')} {why}")
     return sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,13 @@ from typing import Any
 from judgebench.annotation import assignment
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
+from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, pip_install, raise_any, shorten
 from judgebench.files import disk_errors, to_bytes, write_atomically
+from judgebench.people.markdown import lacks_maths
 from judgebench.records import content_hash
 from judgebench.text import counted
 
@@ -99,11 +101,20 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         facts.append(f"{counted(n_pictures, 'picture')} shown")
     own = {name: {*order} - store.for_everybody for name, order in orders.items()}
     return [
-        *map(str, setup.dataset.warnings), *facts,
+        *map(str, setup.dataset.warnings), *facts, *_not_shown(setup),
         *(f"{name}: {counted(len(order), 'item')}" for name, order in orders.items()),
         f"Items that two annotators share{without}:", *assignment.overlap_lines(own),
         *([] if config.background else [_ASK_BACKGROUND]),
     ]  # fmt: skip
+
+
+def _not_shown(setup: Setup) -> Iterator[str]:
+    """The pictures and formulas that annotators see as text, and why."""
+    for reason in dict.fromkeys(setup.not_shown.values()):
+        addresses = [shorten(a) for a, why in setup.not_shown.items() if why == reason]
+        yield f"not shown, since it {reason}: {', '.join(addresses)}"
+    if lacks_maths(setup.texts):
+        yield f"formulas are shown as TeX; to show them as formulas: {pip_install('maths')}"
 
 
 def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str, Built]]:
@@ -155,7 +166,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
     return {
         **config.model_dump(mode="json", include={*_FIXED}),
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
-        "guidelines": mark_forbidden(setup.guidelines),
+        "guidelines": mark_forbidden(name_pictures(setup.guidelines, setup.pictures)),
         "background": config.background,
         "auto_advance": config.auto_advance,
         "gold": _gold(built),
@@ -225,6 +236,7 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
             f"{len(put) - fresh} changed, {fresh} new, {gone} gone",
             f"{_n_labels(store)} of {counted(n_before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
+            *_not_shown(setup),
         )
         return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
 

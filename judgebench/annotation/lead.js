@@ -102,15 +102,16 @@
       ])),
     );
   };
+  const UNITS = { alpha: "items", observed: "pairs of labels", hit: "sets of labels", coverage: "sets of labels" };
   const showAgreement = () => {
     const find = (metric, statistic) => figures.agreement.filter((one) => one.metric === metric && one.statistic === statistic);
     const cell = (found, least) => {
       const box = el("div", "estimates");
       box.append(intervals(found, least));
-      for (const { round, value, low, high, reason, n } of found) {
+      for (const { round, statistic, value, low, high, reason, n } of found) {
         if (!figures.rounds[round].of) continue;
         const range = low === null ? "" : ` [${places(low)}, ${places(high)}]`;
-        const told = value === null ? "–" : `${places(value)}${range}, n\u00a0=\u00a0${number(n)}`;
+        const told = value === null ? "–" : `${places(value)}${range}, n\u00a0=\u00a0${number(n)} ${UNITS[statistic]}`;
         const line = el(round === "main" ? "span" : "small", "", round === "main" ? told : `calibration ${told}`);
         line.title = value === null ? reason : "";
         box.append(line);
@@ -202,23 +203,25 @@
   };
   // An answer to an annotator about an item, which may be sent back with it.
   const noteBox = (screen, annotator) => {
-    const [box, text] = [el("div", "answer"), el("input")];
+    const [box, text, told] = [el("div", "answer"), el("input"), el("p", "note")];
+    told.setAttribute("role", "status");
     text.maxLength = 10000;
     text.dir = "auto";
     text.setAttribute("aria-label", `Answer to ${annotator} on ${screen}`);
     const send = (back) => async () => {
-      if (!back && !text.value.trim()) return text.focus();
+      told.textContent = text.value.trim() ? "" : back ? "Write why it is to be labelled again." : "Write an answer first.";
+      if (told.textContent) return text.focus();
       try {
         await ask("api/lead/note", { annotator, screen, text: text.value, send_back: back });
         text.value = "";
-        box.append(el("p", "note", back ? `Sent back to ${annotator}, to be labelled again.` : "Sent."));
+        told.textContent = back ? `Sent back to ${annotator}, to be labelled again.` : "Sent.";
         clearTimeout(soon);
         soon = setTimeout(refresh, SOON_MS);
       } catch (error) {
-        failed(error, "This was not sent: ");
+        failed(error, "This was not sent: ", told);
       }
     };
-    box.append(text, button("Answer", "", send(false)), button("Send back", "", send(true)));
+    box.append(text, button("Answer", "", send(false)), button("Send back", "", send(true)), told);
     return box;
   };
   // Lines about items, each of which opens the item's texts; what is open stays so.
@@ -298,7 +301,7 @@
         const whole = await ask(`api/lead/item/${one.screen}`);
         if (isOpen()) line.after(detail(whole, people.length + 3));
       } catch (error) {
-        failed(error);
+        failed(error, "The item cannot be shown: ", $("found"));
       }
     });
     const states = people.map((who) => {
@@ -362,7 +365,7 @@
       } else showAccess(access);
       if (token) $("copy").focus();
     } catch (error) {
-      failed(error, "This failed: ");
+      failed(error, "This failed: ", $("facts"));
     }
   };
   // A button that asks once more before it acts.
@@ -397,7 +400,7 @@
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     } catch (error) {
-      failed(error, "Nothing was saved: ");
+      failed(error, "Nothing was saved: ", $("facts"));
     }
   };
 
@@ -549,7 +552,7 @@
     try {
       $("settle").disabled = true;
       const { refused } = await ask("api/lead/adjudicate", event);
-      if (refused.length) throw new Error(`it ${refused[0].why}`);
+      if (refused.length) throw Object.assign(new Error(`it ${refused[0].why}`), { status: 400 });
       warn("");
       one.adjudication = given;
       settled.set(place(one), given);
@@ -561,7 +564,7 @@
       soon = setTimeout(refresh, SOON_MS);
     } catch (error) {
       if ($("settle")) $("settle").disabled = false;
-      failed(error, "This was not saved: ");
+      failed(error, "This was not saved: ", $("unsaved"));
     }
   };
 
@@ -575,10 +578,14 @@
     $("all").hidden = $("tools").hidden = true;
     $("told").textContent = text;
   };
-  const failed = (error, before = "") => {
+  // An act fails beside its button (`place`); figures are read again by themselves.
+  const failed = (error, before = "", place = null) => {
     if (error.status === 401 || error.status === 403)
       return close("You are signed out. Open a new link: judgebench annotate link STUDY lead");
-    warn(`${before}${error.status || before ? error.message : "the server cannot be reached"}. It is tried again.`);
+    const why = error.status ? error.message.replace(/\.$/, "") : "the server cannot be reached";
+    if (!place) return warn(`${before}${why}.${before ? "" : " It is tried again."}`);
+    place.textContent = `${before}${why}.`;
+    place.hidden = false;
   };
   const refresh = async () => {
     if (document.visibilityState === "hidden") return;

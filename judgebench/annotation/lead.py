@@ -60,12 +60,16 @@ class Collected(Shown):
             self.stored, self.given, self.notes = store.screens, store.given(), store.notes
             self.assigned = {name: store.assigned(name) for name in store.annotators}
             self.access = store.access
+            people = (*self.assigned, ADJUDICATED)
+            self.remarks = {
+                (who, screen): remark
+                for who in people
+                for screen, remark in store.remarks(who).items()
+                if screen in self.stored
+            }
         self.name = str(self.meta["name"])
         self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
-        # The remark on an item goes with every event on it: the last one's is what counts.
-        last = {(one.annotator, one.screen): one for one in self.given}
-        self.remarks = {key: one for key, one in last.items() if one.remark}
 
     @cached_property
     def figures(self) -> Mapping[str, Any]:
@@ -244,10 +248,11 @@ class Collected(Shown):
         answers = defaultdict[tuple[str, str], list[str]](list)
         for note in self.notes:
             answers[note["annotator"], note["screen"]].append(note["text"])
-        remarks = [one for one in self.remarks.values() if one.annotator in self.assigned]
-        for one in sorted(remarks, key=lambda one: one.at, reverse=True):
-            about = {"screen": one.screen, "annotator": one.annotator, "at": one.at}
-            yield {**about, "text": one.remark, "answers": answers[one.annotator, one.screen]}
+        latest = sorted(self.remarks.items(), key=lambda remark: remark[1][1], reverse=True)
+        for (who, name), (text, at) in latest:
+            if who in self.assigned:
+                about = {"screen": name, "annotator": who, "at": at}
+                yield {**about, "text": text, "answers": answers[who, name]}
 
     # --- item by item -----------------------------------------------------------------------------
 
@@ -271,9 +276,7 @@ class Collected(Shown):
         """An item with everybody's labels by name, and the fields on which they differ."""
         people = (*self.assigned, ADJUDICATED)
         shown = self.screens[name].shown_to(ADJUDICATED, self.meta["seed"])
-        remarks = {
-            who: self.remarks[who, name].remark for who in people if (who, name) in self.remarks
-        }
+        remarks = {who: self.remarks[who, name][0] for who in people if (who, name) in self.remarks}
         notes = [note for note in self.notes if note["screen"] == name]
         return {
             "screen": name, "round": self.stored[name].round, **shown,
@@ -306,12 +309,16 @@ class Collected(Shown):
             splits.append(Split(name, field, metric, max(grades), min(grades), past))
         return sorted(splits, key=lambda s: (s.adjudication is not None, -s.worst, s.least))
 
+    @property
+    def _disputed(self) -> list[Split]:
+        """The fields to adjudicate: what gold items are is known."""
+        return [split for split in self._splits if self.stored[split.screen].round != "gold"]
+
     def _fields(self) -> Iterator[tuple[Metric, str, ScreenField]]:
-        """The fields of each metric on the screens that are not gold items alone."""
-        screens = self.in_round(*_ROUNDS)
+        """The fields of each metric."""
         for metric in self.metrics.values():
             for name, screen in self.screens.items():
-                for field in screen.fields if name in screens else ():
+                for field in screen.fields:
                     if field.metric == metric.id:
                         yield metric, name, field
 
@@ -331,11 +338,11 @@ class Collected(Shown):
         alphabet.
         """
         remarks = defaultdict[str, list[str]](list)
-        for (who, name), event in self.remarks.items():
+        for (who, name), (remark, _) in self.remarks.items():
             if who != ADJUDICATED:
-                remarks[name].append(event.remark)
+                remarks[name].append(remark)
         cases = []
-        for split in self._splits[:MOST_LISTED]:
+        for split in self._disputed[:MOST_LISTED]:
             screen = self.screens[split.screen]
             shown = screen.shown_to(ADJUDICATED, self.meta["seed"])
             field = next(field for field in shown["fields"] if field["key"] == split.field.key)
@@ -399,7 +406,7 @@ class Collected(Shown):
             size = f["rounds"][name]
             yield f"{size['complete']:,} of {size['of']:,} items of the {name} round are complete."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
-        for title, n in Counter(split.metric.title for split in self._splits).items():
+        for title, n in Counter(split.metric.title for split in self._disputed).items():
             yield f"{title}: {counted(n, 'disagreement')}."
 
 

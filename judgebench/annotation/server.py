@@ -248,7 +248,7 @@ class LeadNote(StrictModel):
 
     annotator: Annotated[str, Limits(max_length=100)]
     screen: Annotated[str, Limits(max_length=64)]
-    text: Annotated[str, Limits(max_length=MAX_TEXT)]
+    text: Annotated[str, Limits(min_length=1, max_length=MAX_TEXT)]
     send_back: bool = False
 
 
@@ -458,7 +458,8 @@ class Server:
                 raise Refused(401, _NO_SESSION)
             saved = self.writing.save(who, events)
         refused = [{"client_id": key, "why": why} for key, why in saved.refused.items()]
-        told = {"saved": saved.saved, "refused": refused, "state": dict(saved.states)}
+        told = {"saved": saved.saved, "before": saved.before, "refused": refused}
+        told |= {"state": dict(saved.states)}
         return {**told, "at": _now("milliseconds")}
 
 

@@ -10,7 +10,9 @@ from judgebench.annotation.store import Event, Store, known_person, open_store
 from judgebench.annotation.work import assignment_of, page_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json
-from judgebench.text import counted
+
+_KIND = "judgebench annotation events"
+MARK = f'"back":{{"kind":"{_KIND}"'.encode()  # is in every sheet, and in no file that it saves
 
 
 class Returned(StrictModel):
@@ -26,10 +28,9 @@ def sheet(store: Store, name: str) -> str:
     """The page of an annotator as one file that talks to nobody. It holds the screens and labels of
     this person, and nothing of others. Raises SetupError for somebody who is no annotator."""
     known_person(store, name)
-    kind, study = "judgebench annotation events", store.meta["study"]
-    back = {"kind": kind, "study": study, "annotator": name, "events": []}
+    back = {"kind": _KIND, "study": store.meta["study"], "annotator": name, "events": []}
     own = assignment_of(store, name)
-    text = str(own["screens"])
+    text = str(own)
     pictures = {
         one.name: f"data:{one.kind};base64,{base64.b64encode(one.content).decode()}"
         for one in store.pictures
@@ -59,4 +60,4 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
         for n, e in enumerate(events, 1)
         if e.client_id in saved.refused
     ]
-    return f"{name}: {counted(len(saved.saved), 'event')} kept", refused
+    return f"{name}: {len(saved.saved):,} of {len(events):,} labels were taken", refused

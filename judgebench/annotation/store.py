@@ -127,9 +127,11 @@ def by_screen(events: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The client ids of events that are kept, the reasons of the refused ones, and the states."""
+    """The client ids of events that are kept, the reasons of the refused ones, the labels that were
+    there `before` them, and the states."""
 
     saved: tuple[str, ...]
+    before: Mapping[str, str | None]
     refused: Mapping[str, str]
     states: Mapping[str, State]
 
@@ -335,8 +337,9 @@ class Store:
             sql = "SELECT screen FROM assignments WHERE annotator = ?"
             own = {row["screen"] for row in self.rows(sql, annotator)}
             allowed = screens.keys() if annotator == ADJUDICATED else screens.keys() & own
-            refused = dict[str, str]()
+            refused, before = dict[str, str](), dict[str, str | None]()
             for event in events:
+                before[event.client_id] = self.labels(annotator, event.screen).get(event.field)
                 screen = screens[event.screen].screen if event.screen in allowed else None
                 if reason := self._insert(annotator, event, screen):
                     refused[event.client_id] = reason
@@ -345,7 +348,7 @@ class Store:
                 for key in {event.screen for event in events} & allowed
             }
             saved = tuple(e.client_id for e in events if e.client_id not in refused)
-            return Saved(saved, refused, states)
+            return Saved(saved, before, refused, states)
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""
@@ -391,6 +394,13 @@ class Store:
         """For how many milliseconds each (annotator, screen) was looked at."""
         sql = "SELECT annotator, screen, sum(visible_ms) AS ms FROM events GROUP BY 1, 2"
         return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql)}
+
+    def remarks(self, annotator: str) -> dict[str, tuple[str, str]]:
+        """The latest remark of somebody on each screen, and its time. Each event on a screen holds
+        it, and it outlives labels that were sent back."""
+        sql = "SELECT screen, remark, at, max(n) FROM events WHERE annotator = ? GROUP BY screen"
+        rows = self.rows(sql, annotator)
+        return {row["screen"]: (row["remark"], row["at"]) for row in rows if row["remark"]}
 
     # --- what the lead answers --------------------------------------------------------------------
 

@@ -79,10 +79,8 @@ def _said_by(store: Store, name: str, key: str = "") -> defaultdict[str, dict[st
     for event in store.given(name, key):
         if event.label is not None:
             said[event.screen]["labels"][event.field] = event.label
-    # The remark on an item goes with every event on it, and outlives labels that were sent back.
-    sql = "SELECT screen, remark, max(n) FROM events WHERE annotator = ? GROUP BY screen"
-    for row in store.rows(sql, name):
-        said[row["screen"]]["remark"] = row["remark"]
+    for screen, (remark, _) in store.remarks(name).items():
+        said[screen]["remark"] = remark
     for note in store.notes:
         if note["annotator"] == name:
             answer = {key: note[key] for key in ("at", "text", "sent_back")}

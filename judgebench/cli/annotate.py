@@ -157,12 +157,13 @@ def sheet(
 
     Example: judgebench annotate sheet runs/labels ann --to ann.html
     """
+    from judgebench.annotation.export import replace_own
+    from judgebench.annotation.sheet import MARK
     from judgebench.annotation.sheet import sheet as made_sheet
     from judgebench.annotation.store import open_store
-    from judgebench.files import disk_errors, write_atomically
 
-    with open_store(study) as store, disk_errors(to):
-        write_atomically(to, made_sheet(store, name).encode())
+    with open_store(study) as store:
+        replace_own(to, made_sheet(store, name).encode(), MARK, "sheet")
 
 
 @app.command("import")

@@ -202,10 +202,13 @@ class Draft:
 
     def pieces(self, column: str) -> list[str]:
         """The texts in the cells, several of a cell apart, without what was said to be none."""
-        sign, texts = self.said.several, self.texts(column)
-        parts = [(entries_of(t) or t.split(sign)) if sign else [t] for t in texts]
-        apart = [part.strip() for of_cell in parts for part in of_cell]
+        apart = [part for text in self.texts(column) for part in self.apart(text)]
         return [text for text in apart if text and text not in self.said.failed]
+
+    def apart(self, text: str) -> list[str]:
+        """The labels in a cell's text."""
+        sign = self.said.several
+        return [part.strip() for part in entries_of(text) or text.split(sign)] if sign else [text]
 
     def labels(self, column: str) -> dict[str, str]:
         """The different labels of a column, each in its first spelling; none where its cells are no

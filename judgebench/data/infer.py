@@ -620,9 +620,10 @@ def _settle_long_by_metric(proposal: Proposal, metric: str, columns: Sequence[st
     names, first = dict.fromkeys(draft.table.texts(metric)), dict[str, str]()
     titles = {name: first.setdefault(normalise(name), name) for name in names}
     for name, text in zip(draft.table.texts(metric), draft.texts(value), strict=True):
-        if name and text and not is_failure_word(text):
-            labels = proposal.metrics.setdefault(titles[name], {})
-            labels.setdefault(plain_label(text), text)
+        for part in draft.apart(text) if name else ():
+            if part and not is_failure_word(part):
+                labels = proposal.metrics.setdefault(titles[name], {})
+                labels.setdefault(plain_label(part), part)
     draft.set(value, "label")
 
 

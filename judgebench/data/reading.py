@@ -41,7 +41,7 @@ from judgebench.data.vocabulary import Column, has_word, plain_name, role_of
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 from judgebench.files import validate
 from judgebench.records import ADJUDICATED
-from judgebench.rubric import Metric, Rubric, normalise
+from judgebench.rubric import BETWEEN, Metric, Rubric, normalise
 from judgebench.text import plain_id
 
 NO_ORDER = "none"  # in the place of an order: no label is worse than another
@@ -166,6 +166,8 @@ def _inferred(
     every = [draft for draft in every if draft not in apart]
     settings = check_names(settings, list(dict.fromkeys(c for d in every for c in d.columns)))
     for draft in every:
+        settings = _with_study(settings, draft.table)
+    for draft in every:
         draft.settle_said(settings)
     labels, verdicts, answers = _sorted_tables(by_kind, settings)
     _settle_shared_roles(labels, verdicts)
@@ -202,6 +204,18 @@ def _inferred(
         settings.only_common, settings.several, proposal.ids, tuple(judges),
         notes=(*proposal.notes, *(str(w) for w in findings.warnings if w.kind not in USUAL)),
     )  # fmt: skip
+
+
+def _with_study(settings: TableSettings, table: Table) -> TableSettings:
+    """What somebody says, and what the labels of an annotation study say of themselves: the items
+    of a question, and the sign between several labels."""
+    if not {"study", "queue_position"} <= table.columns.keys():
+        return settings
+    labels = table.texts("label") if "label" in table.columns else []
+    is_joined = any(BETWEEN in label for label in labels)
+    several = settings.several or (BETWEEN.strip() if is_joined else "")
+    groups = {"group": Column("group")} if "group" in table.columns else {}
+    return replace(settings, several=several, columns={**groups, **settings.columns})
 
 
 def _unmet(drafts: Sequence[Draft], settings: TableSettings) -> Iterator[str]:

@@ -4,7 +4,7 @@ nothing, run nothing and lead nowhere."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from html import unescape
 from importlib.util import find_spec
@@ -81,6 +81,11 @@ def markdown_tree(text: str) -> list[Node] | None:
         else:
             within[-1].extend(_leaf(token))
     return root
+
+
+def lacks_maths(texts: Iterable[str]) -> bool:
+    """True where a text may hold TeX, which is shown as it is written: the extra is missing."""
+    return find_spec("latex2mathml") is None and any(map(_FORMULA.search, texts))
 
 
 @cache

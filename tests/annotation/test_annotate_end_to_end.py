@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from annotate_case import give_labels, served
-from built_case import study_file
+from built_case import study_file, table
 
 import judgebench as jb
 from judgebench.annotation.export import export
@@ -128,13 +128,41 @@ def test_decide_needs_no_flag_for_what_was_labelled_blind(example: Example, call
     table = example.folder / "annotate" / "labels.csv"
     rows = pd.read_csv(table, dtype=str)
     assert {"annotator", "made_blind", "labelled_at", "queue_position"} < {*rows}
-    assert rows["labelled_at"].notna().all()
+    assert rows["labelled_at"].notna().equals(rows["annotator"].notna())
     judge = example.folder / "demo" / "qwen2.5-coder-1.5b.csv"
     study = example.folder / "annotate" / "study"
     for source in (["--rubric", "medical-safety", table], [study]):
         code, out, _ = call("decide", *source, judge)
         assert code == 0
         assert "Annotators saw no judge's labels" in " ".join(out.split())
+
+
+def test_verdicts_on_every_item_need_no_other_table(tmp_path: Path, call: Call) -> None:
+    rows = [["q1a", "I cough."], ["q1b", "I cough."], ["q2a", "Fever?"], ["q2b", "Fever?"]]
+    items = [[*row, f"Rest {row[0]}."] for row in rows]
+    table(tmp_path / "own.csv", ["item_id", "question", "answer"], items)
+    rubric = {
+        "name": "r", "version": "1", "instructions": "Say it.",
+        "metrics": [{"id": "tone", "title": "Tone", "kind": "nominal", "several": True,
+                     "question": "How?", "labels": ["kind", "cold", "odd"]}],
+    }  # fmt: skip
+    (tmp_path / "rubric.yaml").write_text(json.dumps(rubric))
+    settings = {"items": "own.csv", "rubric": "rubric.yaml", "calibration": 1}
+    study = annotate(study_file(tmp_path, per_item=3, **settings), tmp_path / "study").study
+    with open_store(study) as store:
+        for who in store.annotators:
+            labels = ("odd", "kind | cold", "kind", "cold")
+            for name, label in zip(store.assigned(who), labels, strict=True):
+                give_labels(store, who, name, {"tone": label})
+    assert call("annotate", "export", study)[0] == 0
+    judge = tmp_path / "judge.csv"
+    table(judge, ["item_id", "judge", "tone"], [[row[0], "gpt", "kind | cold"] for row in rows])
+    for source in (study, study / "labels.csv"):
+        code, out, err = call("decide", source, judge)
+        assert code == 0, err
+        assert "4 answers to 2 questions · 3 labelled" in out
+        assert "not confirmed" not in out
+        assert "every label that at least" in out
 
 
 # --- every task -----------------------------------------------------------------------------------

@@ -112,7 +112,12 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
     of = ids(study)
     with served(study) as site:
         answered(site, of)
-        figures = site.enters("lead").gets("/api/lead")
+        lead = site.enters("lead")
+        figures, items = lead.gets("/api/lead"), lead.gets("/api/lead/items")
+        disputed = {case["screen"] for case in lead.gets("/api/lead/disagreements")}
+    differ = {of[item["screen"]] for item in items if item["differ"] and item["round"] == "gold"}
+    assert differ == {"gold-1"}
+    assert not [name for name in disputed if of[name].startswith("gold")]
     found = {(x["who"], x["metric"]): (round(x["value"] * x["n"]), x["n"]) for x in figures["gold"]}
     assert found == {
         ("ann", "tone"): (3, 4), ("ann", "truth"): (1, 2),

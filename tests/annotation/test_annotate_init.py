@@ -347,6 +347,16 @@ def test_items_that_everybody_else_has_go_to_nobody(tmp_path: Path) -> None:
         leaves(study, "dot")
 
 
+def test_who_is_added_late_is_told_what_they_have(tmp_path: Path) -> None:
+    study = begun(tmp_path, calibration=2)
+    with open_store(study) as store:
+        for name, own in store.orders.items():
+            for key in own:
+                give_labels(store, name, key, {"tone": "Kind"})
+        [fact] = add_annotator(store, "dot")
+    assert fact == "dot: 2 items that everybody labels; of others, nobody has one to give"
+
+
 def test_who_is_added_gets_an_even_share_of_what_nobody_has_begun(tmp_path: Path) -> None:
     study = begun(tmp_path, calibration=2)
     with open_store(study) as store:

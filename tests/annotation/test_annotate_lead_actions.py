@@ -96,6 +96,9 @@ def test_a_link_is_made_used_once_and_its_access_ends(site: Running) -> None:
     for name in ("lead", "adjudicated", "eve", ""):
         for act in ("link", "revoke"):
             assert lead.asks("POST", "/api/lead/person", {"act": act, "name": name}).status == 404
+    for name in ("lead", "Lead", "adjudicated", "Adjudicated", "ANN", "b/c", ""):
+        refusal = lead.asks("POST", "/api/lead/person", {"act": "add", "name": name})
+        assert (refusal.status, "alone" in str(refusal.value)) == (400, False), refusal.value
     assert lead.gets("/api/lead")["study"] == "small"  # the lead is still in
     site.server._entering = Limit(1, 0.001)
     said = [
@@ -191,9 +194,21 @@ def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
         await tab.value(f"{answer}.querySelectorAll('button')[0].click()")
         await tab.sees(f"{answer}.querySelector('.answer p')?.textContent", "Sent.")
         assert [note["text"] for note in site.server.reading.notes] == ["See page 2."]
+        told = f"{answer}.querySelector('.answer p').textContent"
         await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
-        await tab.sees(f"{answer}.querySelectorAll('.answer p').length", 2)
+        await tab.sees(told, "Write why it is to be labelled again.")
+        assert site.server.reading.labels("ann", "s5")
+        await tab.value(f"{answer}.querySelector('input').value = 'The dose is wrong.'")
+        await tab.value(f"{answer}.querySelectorAll('button')[1].click()")
+        await tab.sees(told, "Sent back to ann, to be labelled again.")
         assert site.server.reading.labels("ann", "s5") == {}
+        texts = f"[...{answer}.querySelectorAll('p.text')].slice(-2).map(p => p.textContent).join()"
+        await tab.sees(texts, "You: See page 2.,You: The dose is wrong.")
+        await tab.value("document.getElementById('add-name').value = 'ANN'")
+        await tab.value("document.querySelector('#add button').click()")
+        refusal = "This failed: name: is named twice; found 'ANN'."
+        await tab.sees("document.getElementById('facts').textContent", refusal)
+        assert await tab.value("document.getElementById('warning').hidden")
         await tab.value("document.getElementById('add-name').value = 'dot'")
         await tab.value("document.querySelector('#add button').click()")
         await tab.sees("document.getElementById('link').hidden", False)
@@ -208,7 +223,7 @@ def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
                 break
             await asyncio.sleep(0.1)
         assert site.server.reading.present == ["Zoe", "ann", "dot"]
-        assert not tab.complaints()
+        assert len(tab.complaints()) == 1  # of the name that was refused
 
     browser.run(visit)
 

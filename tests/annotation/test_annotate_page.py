@@ -160,6 +160,45 @@ def test_two_tabs_of_one_person(browser: Browser, tmp_path: Path) -> None:
     assert kept(folder, "ann")["s1"].keys() == {"harm", "empathy", "consensus"}
 
 
+def test_two_devices_of_one_person(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, one_metric("s1"), one_metric("s2"))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            desk = await signed_in(new_tab, site, "ann", "desk")
+            phone = await signed_in(new_tab, site, "ann", "phone")
+            await desk.press("1")
+            await phone.sees(CHECKED, "None")
+            # A label that was given without a connection is undone to what the other device gave.
+            await phone.offline(True)
+            await desk.press("2")
+            await desk.sees(SAVED, "Saved")
+            await phone.press("3")
+            await phone.offline(False)
+            await phone.sees(SAVED, "Saved")
+            await desk.sees(CHECKED, "Moderate")
+            await phone.press("u")
+            await phone.sees(CHECKED, "Mild")
+            await desk.sees(CHECKED, "Mild")
+
+    browser.run(visit)
+    assert kept(folder, "ann")["s1"] == {"harm": "Mild"}
+
+
+def test_signs_that_turn_a_text_around_are_seen(browser: Browser, tmp_path: Path) -> None:
+    folder = study(tmp_path, labels("s1", "Take \u202e05\u202c mg **now**."))
+
+    async def visit(new_tab: NewTab) -> None:
+        with served(folder) as site:
+            tab = await signed_in(new_tab, site, "ann")
+            text = "[...document.querySelectorAll('#texts .text')].at(-1).innerText"
+            await tab.sees(text, "Take [U+202E]05[U+202C] mg now.")
+            await tab.press("r")
+            await tab.sees(text, "Take [U+202E]05[U+202C] mg **now**.")
+
+    browser.run(visit)
+
+
 def test_people_who_share_a_browser_do_not_label_for_each_other(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -379,7 +418,7 @@ def test_unsure_items_come_back_before_the_end(browser: Browser, tmp_path: Path)
                 "1|labelled, come back, calibration|None", "2|come back", "3|labelled|Severe",
             ]  # fmt: skip
             await tab.press("Escape")
-            await click(tab, "Go back to them")
+            await tab.press("Enter")
             await tab.sees(TITLE, "Item 1 of 3")
             await press(tab, "2", "Enter")
             await tab.sees(TITLE, "Item 2 of 3")
@@ -627,8 +666,8 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
 
     browser.run(visit)
     back = tmp_path / "ann.events.json"
-    assert import_events(folder, back) == ("ann: 5 events kept", [])
-    assert import_events(folder, back) == ("ann: 5 events kept", [])
+    assert import_events(folder, back) == ("ann: 5 of 5 labels were taken", [])
+    assert import_events(folder, back) == ("ann: 5 of 5 labels were taken", [])
     assert kept(folder, "ann")["s2"] == {"harm": "Mild", "empathy": "Warm", "consensus": "With"}
 
 
@@ -746,6 +785,14 @@ def test_the_next_item_that_is_not_labelled(browser: Browser, tmp_path: Path) ->
             await tab.sees("document.getElementById('next-open').innerText.includes(': 4')")
             await click(tab, "next-open")
             await tab.sees(TITLE, "Item 4 of 4")
+            for n in (2, 3):
+                await press(tab, "1", "n")
+                await tab.sees(TITLE, f"Item {n} of 4")
+            await tab.press("n")  # it is the only open one
+            await tab.sees(f"{SAID}.startsWith('Choose a label first')")
+            assert await tab.value(TITLE) == "Item 3 of 4"
+            await press(tab, "1", "n")
+            await tab.sees(TITLE, "All 4 items are labelled. Thank you.")
 
     browser.run(visit)
 

@@ -13,6 +13,7 @@ from page_case import TITLE, click, fits, labels, preference, press, ranking, sp
 import judgebench.annotation
 from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
+from judgebench.rubric import Rubric
 
 FOLDER = Path(judgebench.annotation.__file__).parent
 STRINGS = yaml.safe_load((FOLDER / "strings.yaml").read_text("utf-8"))
@@ -46,7 +47,8 @@ def test_the_page_uses_every_string_and_no_other() -> None:
 
 @needs_browser
 def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path) -> None:
-    folder = study(tmp_path / "study", labels("s1"), labels("s2"))
+    rubric = Rubric.from_labels({"harm": ["no", "yes"]}).model_dump(mode="json")
+    folder = study(tmp_path / "study", labels("s1"), labels("s2"), rubric=rubric)
     page = tmp_path / "ann.html"
     with open_store(folder) as store:
         page.write_text(sheet(store, "ann"), "utf-8")
@@ -55,6 +57,7 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
         for language, spoken in [
             ("de-AT,en", "de"),
             ("zh-TW", "zh"),
+            ("es", "es"),
             ("pt,fr", "fr"),
             ("nl", "en"),
         ]:
@@ -62,14 +65,19 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
             await speaks(tab, language)
             await tab.open(page.as_uri())
             await tab.sees(LANGUAGE, spoken)
+            await tab.press("Escape")  # the instructions
             await press(tab, *"111", "Enter", *"111", "Enter")
             await tab.sees(TITLE, LABELLED[spoken])
-            # What the study says stays as it is, in a language that the page does not know.
+            # Headings are words of the page.
             await press(tab, "ArrowLeft")
             texts = (
                 "[...document.querySelectorAll('#texts h2')].map(e => e.innerText + e.lang).join()"
             )
-            await tab.sees(texts, "Question,Reference,Answer")
+            headings = [STRINGS[key][spoken] for key in ("question", "reference", "answer")]
+            await tab.sees(texts, ",".join(headings))
+            await tab.screen(390)
+            await fits(tab)
+            assert await tab.value("innerWidth") == 390  # a telephone widens it to what overflows
 
     browser.run(visit)
 
