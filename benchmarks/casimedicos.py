@@ -27,7 +27,7 @@ from judgebench.records import Results
 from judgebench.stats.arrays import FloatArray
 
 SYSTEMS = (System("gold", "gold"), System("half-gold", "model"), System("shuffled", "model"))
-TASK = RankedTask("casimedicos", "CasiMedicos", "accuracy", SYSTEMS)
+TASK = RankedTask("casimedicos", "CasiMedicos", SYSTEMS)
 WIDTH, AROUND, EPOCHS, DRAWS = 2048, 4, 15, 3
 
 
@@ -87,7 +87,7 @@ def ranked(
         TASK.name, "expert-trained", "expert-trained", names, tuple(i.item_id for i in test),
         np.arange(len(test)), drawn.mean(axis=0), hits, drawn=drawn,
     )  # fmt: skip
-    rows = rank(scores, SYSTEMS, TASK.metric)
+    rows = rank(scores, SYSTEMS)
     said = ranking_sentences(Rankings("r", (TASK,), Results(tuple(rows))), TASK)
     return hits.mean(axis=(0, 1)).tolist(), said
 

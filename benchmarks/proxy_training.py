@@ -74,7 +74,7 @@ def invented(n: int) -> ProxyTask:
         claim = f"claim {k} on w{chance.randrange(200)}"
         instances.append(TaskInstance(f"i{k}", claim, label, " ".join(words), split))
     prompt = Prompt("none", "", "argument", "", Template(""))
-    return ProxyTask("invented", "Invented claims", labels, "accuracy", instances, prompt)
+    return ProxyTask("invented", "Invented claims", labels, instances, prompt)
 
 
 def ours(task: ProxyTask, config: EvaluatorConfig, seed: int, folder: Path) -> float:

@@ -28,7 +28,7 @@ SYSTEMS = (
     System("gold", "gold"), *(System(name, "model") for name in ARGUMENTS[1:]),
     *(System(name, "control") for name in CONTROLS),
 )  # fmt: skip
-TASK = RankedTask("t", "Task", "accuracy", SYSTEMS)
+TASK = RankedTask("t", "Task", SYSTEMS)
 CLAIMS = {
     "ranks above every other argument": "a first argument", "misled by": "misled",
     "Agreement with the humans beyond": "agreement", "Disagreement": "agreement",
@@ -67,7 +67,7 @@ def said(rankers: list[RankerScores]) -> list[str]:
     """The sentences of a report on them."""
     rows: list[Row] = []
     for one in rankers:
-        rows += rank(one, SYSTEMS, "accuracy")
+        rows += rank(one, SYSTEMS)
         if rankers[-1].kind == "humans" and one.kind != "humans":
             rows += agree(one, rankers[-1], ARGUMENTS)
     return ranking_sentences(Rankings("r", (TASK,), Results(tuple(rows))), TASK)

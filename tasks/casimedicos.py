@@ -52,9 +52,7 @@ def read(
             if not argument:
                 left_out.append(f"{name} (its explanation says nothing but the number)")
                 continue
-            first = TaskInstance(
-                name, question, label, argument, part, tuple(options), group=name, row=number
-            )
+            first = TaskInstance(name, question, label, argument, part, tuple(options), group=name)
             instances += versions(first)
     return instances, _notes(instances, left_out, rewritten)
 

@@ -44,9 +44,8 @@ def read(
     note = f"{len(rows) - len(explained)} of {len(rows)} rows have no explanation and are left out."
     instances = [
         TaskInstance(
-            f"healthfc-{n}", row[_CLAIM], LABELS[int(row[_LABEL])], row[_EXPLANATION], "train",
-            row=n,
+            f"healthfc-{n}", row[_CLAIM], LABELS[int(row[_LABEL])], row[_EXPLANATION], "train"
         )
         for n, row in explained
-    ]  # fmt: skip
+    ]
     return seeded_split(instances, [i.text for i in instances], split, seed), (note,)

@@ -58,11 +58,11 @@ def read(
     instances: list[TaskInstance] = []
     skipped = 0
     for part in SPLITS:
-        for row, (key, item) in enumerate(_read_items(files[part], problems).items()):
+        for key, item in _read_items(files[part], problems).items():
             if item.Type != "Single":
                 skipped += 1
             elif trials:
-                found = _instance(key, item, trials, part, row)
+                found = _instance(key, item, trials, part)
                 if isinstance(found, TaskInstance):
                     instances.append(found)
                 else:
@@ -121,9 +121,7 @@ def _content(path: Path) -> bytes:
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
-def _instance(
-    key: str, item: _Item, trials: _Trials, split: Split, row: int
-) -> TaskInstance | Problem:
+def _instance(key: str, item: _Item, trials: _Trials, split: Split) -> TaskInstance | Problem:
     """The instance, or what is wrong where the trial or its evidence is missing."""
     if item.Primary_id not in trials:
         message, field = "is no trial of the file", f"{key}.Primary_id"
@@ -139,7 +137,7 @@ def _instance(
         )
     return TaskInstance(
         key, item.Statement.strip(), item.Label, _joined([lines[i] for i in evidence]), split,
-        context=_joined(lines), group=item.Primary_id, row=row,
+        context=_joined(lines), group=item.Primary_id,
     )  # fmt: skip
 
 

@@ -44,12 +44,12 @@ from judgebench.models.checkpoints import (
 from judgebench.progress import NoProgress, Progress
 from judgebench.ranking.examples import (
     Batch,
-    Collator,
     EvaluatorPlan,
     Example,
     Examples,
     Input,
     InputMaker,
+    collate,
     label_places,
     second_in_test,
     second_in_training,
@@ -107,8 +107,7 @@ class ProxyEvaluator:
 
         The Answers are those of `argument_answer` without documents. A label is the class or the
         place decided, under the task's name as the metric, with the probability of each that the
-        instance has. The `reason` tells a cut: `cut`, or `argument cut` where some of the argument
-        was lost.
+        instance has. The `reason` is `cut` where the input was longer than the encoder takes.
         """
         maker = InputMaker(self.encoder.tokenizer, self.encoder.max_tokens)
         for _, same in groupby(tasks, key=lambda task: task.answer.system):
@@ -120,10 +119,7 @@ class ProxyEvaluator:
         instances = [self.instances[a.metadata["instance"]] for a in answers]
         texts = zip(instances, answers, strict=True)
         inputs = maker.make(instances, [second_in_test(kind, i, a.text) for i, a in texts])
-        began = time.perf_counter()
-        probabilities = self._probabilities(inputs)
-        latency = (time.perf_counter() - began) / len(inputs)
-        for answer, one, row in zip(answers, inputs, probabilities, strict=True):
+        for answer, one, row in zip(answers, inputs, self._probabilities(inputs), strict=True):
             labels = list(map(str, range(1, len(row) + 1))) if one.options else classes
             by_label = dict(zip(labels, row, strict=True))
             yield Verdict(
@@ -134,19 +130,17 @@ class ProxyEvaluator:
                 status=Status.OK,
                 labels={metric: max(labels, key=by_label.__getitem__)},
                 probabilities={metric: by_label},
-                reason="argument cut" if one.argument_cut else "cut" if one.cut else "",
-                latency=latency,
+                reason="cut" if one.cut else "",
             )
 
     def _probabilities(self, inputs: Sequence[Input]) -> list[list[float]]:
         """For each input, one probability per class, or per option that it has."""
         import torch
 
-        collate = Collator(self.encoder.tokenizer, self.encoder.device)
         found: list[list[float]] = [[] for _ in inputs]
         with torch.inference_mode():
             for places in by_length([len(one.ids) for one in inputs], _BATCH):
-                batch = collate([inputs[place] for place in places])
+                batch = collate(self.encoder, [inputs[place] for place in places])
                 rows = logits(self.encoder.model, batch).double().softmax(dim=-1).tolist()
                 for place, row in zip(places, rows, strict=True):
                     found[place] = row[: len(inputs[place].options) or None]
@@ -154,14 +148,18 @@ class ProxyEvaluator:
 
 
 def logits(model: Any, batch: Batch) -> Any:
-    """(inputs, labels), or (inputs, most options) with -inf where an input has no such option."""
+    """(inputs, labels), or (inputs, most options), the least of all where an input has no such
+    option."""
+    import torch
+
     by_token = model(**batch.inputs).logits
-    every = batch.inputs["attention_mask"].unsqueeze(1)
-    spans = (every if batch.options is None else batch.options).to(by_token.dtype)
+    has_options = batch.options.shape[1] > 0
+    marked = batch.options if has_options else batch.inputs["attention_mask"].unsqueeze(1)
+    spans = marked.to(by_token.dtype)
     means = (spans @ by_token) / spans.sum(dim=-1, keepdim=True).clamp(min=1)
-    if batch.options is None:
+    if not has_options:
         return means.squeeze(1)
-    return means.squeeze(-1).masked_fill(~batch.present, float("-inf"))
+    return means.squeeze(-1).masked_fill(~marked.any(dim=-1), torch.finfo(means.dtype).min)
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -228,7 +226,6 @@ class _Training:
         self._encoder = open_encoder(
             plan.config.encoder, self._settings.max_tokens, head=True, by_token=True, labels=labels
         )
-        self._collate = Collator(self._encoder.tokenizer, self._encoder.device)
         self._train, self._development = _tokens(plan, examples, self._encoder)
 
     def steps(self) -> Training:
@@ -277,7 +274,7 @@ class _Training:
         """Mean cross-entropy, and how many are right."""
         import torch
 
-        batch = self._collate([one for one, _ in examples], [label for _, label in examples])
+        batch = collate(self._encoder, *map(list, zip(*examples, strict=True)))
         device = self._encoder.device
         # CPUs round bfloat16 differently, and often only emulate it.
         half = device == "cuda" and has_bf16(device)
@@ -312,10 +309,7 @@ class _Training:
             "best_epoch": best + 1,
             "development_score": epochs[best]["development_score"],
             "cut": sum(one.cut for one in read),
-            "cut_arguments": sum(one.argument_cut for one in read),
-            "left_out": self._examples.left_out,
             "labels": list(plan.task.labels),
-            "multiple_choice": plan.task.is_multiple_choice,
             "max_tokens": self._encoder.max_tokens,
             "seed": plan.own_seed,
             "training": self._settings.model_dump(),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.judges.retrieval import Corpus, KeptVectors, nearest
+from judgebench.models.checkpoints import Encoder
 from judgebench.ranking.task import (
     Argument,
     ControlCase,
@@ -152,17 +153,15 @@ class Example:
 @dataclass(frozen=True)
 class Examples:
     """`train` holds the versions of each source, the orders of its options; one is read in each
-    epoch. `left_out` counts instances of both splits that have no argument to read."""
+    epoch. Instances that have no argument to read are in neither."""
 
     train: Sequence[Sequence[Example]]
     development: Sequence[Example]
-    left_out: int
 
     @property
     def content_hash(self) -> str:
         """Changes with anything that is read in training."""
-        train = [[_content(e) for e in versions] for versions in self.train]
-        return content_hash([train, [_content(e) for e in self.development]])
+        return content_hash(asdict(self))
 
     def of_epoch(self, epoch: int) -> list[int]:
         """The version of each source that is read, by its place."""
@@ -196,7 +195,6 @@ class EvaluatorPlan:
     def examples(self) -> Examples:
         """The examples that it is trained and tuned on. Raises SetupError for a split in which
         nothing has an argument."""
-        left_out = 0
         found: dict[str, list[Example]] = {}
         splits: tuple[Split, ...] = ("train", "development")
         for split in splits:
@@ -205,14 +203,13 @@ class EvaluatorPlan:
                 instances = [i for i in instances if i.version == 0]
             texts = self._read_beside(instances)
             read = [Example(i, texts[i.item_id]) for i in instances if i.item_id in texts]
-            left_out += sum(i.version == 0 and i.item_id not in texts for i in instances)
             if not read:
                 whose = "a model" if self.kind == "llm-trained" else "an expert"
                 message = f"no instance of the split has an argument of {whose}"
                 problem = message if self.kind != "baseline" else "is empty"
                 raise SetupError(Problem(problem, field=f"{self.name}: {split}"))
             found[split] = read
-        return Examples(_by_source(found["train"]), found["development"], left_out)
+        return Examples(_by_source(found["train"]), found["development"])
 
     def _read_beside(self, instances: Sequence[TaskInstance]) -> Mapping[str, str]:
         """The argument that is read beside each instance, by item; without those that have none."""
@@ -281,11 +278,6 @@ def _by_source(examples: Sequence[Example]) -> list[list[Example]]:
     return [sorted(versions, key=lambda e: e.instance.version) for versions in found.values()]
 
 
-def _content(example: Example) -> list[object]:
-    i = example.instance
-    return [i.item_id, i.text, i.label, list(i.options), i.context, i.version, example.argument]
-
-
 # --- as tokens ------------------------------------------------------------------------------------
 
 
@@ -305,7 +297,6 @@ class Input:
     types: list[int]
     options: tuple[tuple[int, int], ...] = ()
     cut: bool = False
-    argument_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,17 +345,21 @@ class InputMaker:
         options = [self._known[option] for option in instance.numbered]
         frame = self._paired if tail else self._alone
         full = Lengths(len(text), tuple(map(len, options)), len(tail))
-        kept = fit(full, self._max_tokens - frame.size, cut_second_first=not second.is_argument)
-        head = [*frame.before, *_without_middle(text, kept.text)]
-        spans = []
+        room = self._max_tokens - sum(place < 0 for place in frame)
+        kept = fit(full, room, cut_second_first=not second.is_argument)
+        head = _without_middle(text, kept.text)
+        start, spans = list(frame).index(0), []
         for option, length in zip(options, kept.options, strict=True):
-            spans.append((len(head), len(head) + length))
-            head += option[:length]
-        ids = [*head, *frame.between, *tail[: kept.second], *frame.after]
-        lengths = (len(head), len(frame.between), kept.second, len(frame.after))
-        types = [t for t, n in zip(frame.types, lengths, strict=True) for _ in range(n)]
-        argument_cut = second.is_argument and kept.second < full.second
-        return Input(ids, types, tuple(spans), kept != full, argument_cut)
+            spans.append((start + len(head), start + len(head) + length))
+            head = head + option[:length]
+        segments = {0: head, 1: tail[: kept.second]}
+        ids: list[int] = []
+        types: list[int] = []
+        for place, (token, type_id) in frame.items():
+            tokens = segments.get(place, [token])
+            ids += tokens
+            types += [type_id] * len(tokens)
+        return Input(ids, types, tuple(spans), kept != full)
 
 
 def _without_middle(ids: list[int], length: int) -> list[int]:
@@ -397,79 +392,43 @@ def _level(lengths: tuple[int, ...], room: int, floor: int) -> tuple[int, ...]:
     return tuple(min(length, most) for length in lengths)
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The special tokens round the segments, and the segments' type ids; found by example, for
-    every family of encoders has its own."""
-
-    before: list[int]
-    between: list[int]
-    after: list[int]
-    types: list[int]  # of: before and first, between, second, after
-
-    @property
-    def size(self) -> int:
-        return len(self.before) + len(self.between) + len(self.after)
-
-
-def _frame(tokenizer: Any, *segments: str) -> _Frame:
-    made = tokenizer(*segments, return_token_type_ids=True)
-    ids, types, places = made["input_ids"], made["token_type_ids"], made.sequence_ids(0)
-    last = len(segments) - 1
-    first_end = max(i for i, s in enumerate(places) if s == 0) + 1
-    end = max(i for i, s in enumerate(places) if s == last) + 1
-    start = places.index(0)
-    middle = places.index(1) if last else start
-    return _Frame(
-        before=ids[:start],
-        between=ids[first_end:middle] if last else [],
-        after=ids[end:],
-        types=[types[i] for i in (start, first_end if last else start, middle, -1)],
+def _frame(tokenizer: Any, *segments: str) -> dict[int, tuple[int, int]]:
+    """Token and type id by place: 0 and 1 are the segments, each special token has a place below 0.
+    Found by example, for every family of encoders has its own."""
+    example = tokenizer(*segments, return_token_type_ids=True)
+    tokens = zip(
+        example.sequence_ids(0), example["input_ids"], example["token_type_ids"], strict=True
     )
+    return {
+        ~i if segment is None else segment: (token, type_id)
+        for i, (segment, token, type_id) in enumerate(tokens)
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Tensors on one device. `inputs` are what the encoder is called with, (inputs, tokens) each.
 
-    `options` (inputs, options, tokens) marks each option's tokens and `present` (inputs, options)
-    the options that are there; None where classes are decided. `labels` (inputs,) counts from 0.
+    `labels` (inputs,) counts from 0. `options` (inputs, options, tokens) marks the tokens of each;
+    where classes are decided there are no options.
     """
 
-    inputs: dict[str, Any]
+    inputs: Any
     labels: Any
-    options: Any = None
-    present: Any = None
+    options: Any
 
 
-class Collator:
-    """Pads inputs to the longest of a batch and puts them on a device."""
+def collate(encoder: Encoder, inputs: Sequence[Input], labels: Sequence[int] = ()) -> Batch:
+    """The inputs, padded to the longest of them, on the encoder's device."""
+    import torch
 
-    def __init__(self, tokenizer: Any, device: str) -> None:
-        self._tokenizer, self._device = tokenizer, device
-
-    def __call__(self, inputs: Sequence[Input], labels: Sequence[int] | None = None) -> Batch:
-        import torch
-
-        rows: dict[str, Any] = {"input_ids": [i.ids for i in inputs]}
-        if "token_type_ids" in self._tokenizer.model_input_names:
-            rows["token_type_ids"] = [i.types for i in inputs]
-        padded = self._tokenizer.pad(rows, padding_side="right", return_tensors="pt", verbose=False)
-        tensors = {name: tensor.to(self._device) for name, tensor in padded.items()}
-        options, present = self._options(inputs, tensors["input_ids"].shape[1])
-        places = None if labels is None else torch.tensor(labels).to(self._device)
-        return Batch(tensors, places, options, present)
-
-    def _options(self, inputs: Sequence[Input], width: int) -> tuple[Any, Any]:
-        import torch
-
-        max_options = max(len(i.options) for i in inputs)
-        if not max_options:
-            return None, None
-        marks = torch.zeros(len(inputs), max_options, width, dtype=torch.bool)
-        for row, each in enumerate(inputs):
-            for place, (start, end) in enumerate(each.options):
-                marks[row, place, start:end] = True
-        counts = torch.tensor([len(i.options) for i in inputs])
-        present = torch.arange(max_options) < counts[:, None]
-        return marks.to(self._device), present.to(self._device)
+    rows = {"input_ids": [i.ids for i in inputs]}
+    if "token_type_ids" in encoder.tokenizer.model_input_names:
+        rows["token_type_ids"] = [i.types for i in inputs]
+    padded = encoder.tokenizer.pad(rows, padding_side="right", return_tensors="pt", verbose=False)
+    shape = len(inputs), max(len(i.options) for i in inputs), padded["input_ids"].shape[1]
+    options = torch.zeros(shape, dtype=torch.bool)
+    for row, each in enumerate(inputs):
+        for place, (start, end) in enumerate(each.options):
+            options[row, place, start:end] = True
+    return Batch(*(part.to(encoder.device) for part in (padded, torch.tensor(labels), options)))

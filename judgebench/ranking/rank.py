@@ -201,7 +201,6 @@ def read_ranked_run(run: RunFolder, study: Study) -> RankedRun:
 
 _TRAINING = (
     "train", "development", "epochs", "best_epoch", "development_score", "seconds", "cut",
-    "cut_arguments",
 )  # fmt: skip
 
 
@@ -234,7 +233,7 @@ def _ranked_by_all(run: RankedRun, study: Study, task: KeptTask) -> Iterator[Row
     if run.ranks is not None and run.ranks.annotators(task.name):
         scores.append(human_scores(run.ranks, task.name, written, task.groups))
     for s in scores:
-        yield from rank(s, task.systems, task.metric, level)
+        yield from rank(s, task.systems, level)
     if len(written) < 2:
         return
     for a, b in combinations(scores, 2):
@@ -283,10 +282,7 @@ def _akin(run: RankedRun, task: KeptTask, scores: RankerScores, system: str) -> 
 
 
 def _written(run: RankedRun, task: KeptTask) -> Iterator[Row]:
-    """The number of ranked instances; and on each system its words, and how many inputs were
-    cut."""
-    keys = {"task": task.name, "other": ", ".join(task.left_out)}
-    yield Row("task", "instances", Estimate(len(task.items)), keys=keys)
+    """The words of each system, and how many inputs with its arguments were cut."""
     words = np.nanmean(task.words, axis=0) if len(task.items) else ()
     for system, mean_words in zip(task.systems, words, strict=True):
         keys = {"task": task.name, "system": system.name, "system_kind": system.kind}
@@ -323,13 +319,11 @@ _NO_SCORE = Estimate(None, reason="there is no score")
 _Group = tuple[str, Mapping[str, str], Mapping[str, Estimate]]  # analysis, keys, by statistic
 
 
-def rank(
-    scores: RankerScores, systems: Sequence[System], metric: str, level: float = LEVEL
-) -> list[Row]:
+def rank(scores: RankerScores, systems: Sequence[System], level: float = LEVEL) -> list[Row]:
     """The rows `system`, `ranking` and `above` of those of `systems` that this ranker scored.
 
     An evaluator's score is the share of right decisions (accuracy, which micro-F1 equals where each
-    instance has one class) and its rows have the metric `metric`; that of judges and humans is the
+    instance has one class), the metric of its rows; that of judges and humans is the
     mean value. Everything rests on the same instances, those with a score for every system; the
     others are missing. A system without any score is left out, and the reason of `chi_square` says
     so. Scores, and values, that differ by no more than 1e-6 (`stats.ranks.TIE`) are level.
@@ -349,7 +343,14 @@ def rank(
         others = {"controls_below": _NO_CONTROL, "average": _NO_SCORE}
         groups = iter([("ranking", {}, {**tested, **others})])
     return [
-        Row(analysis, statistic, e, "", metric if table.is_share else "", {**scores.keys, **keys})
+        Row(
+            analysis,
+            statistic,
+            e,
+            "",
+            "accuracy" if table.is_share else "",
+            {**scores.keys, **keys},
+        )
         for analysis, keys, estimates in groups
         for statistic, e in estimates.items()
     ]

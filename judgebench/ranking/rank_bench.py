@@ -24,7 +24,7 @@ from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import plain_name
 from judgebench.errors import BudgetSpent, Problem, SetupError, nearest, raise_any
-from judgebench.files import all_or_nothing, to_json, write_atomically
+from judgebench.files import all_or_nothing, write_atomically
 from judgebench.judges.retrieval import Corpus, read_corpus
 from judgebench.models import check_hosts, hosts_of, open_backend
 from judgebench.models.checkpoints import find_beside, weights_hosts
@@ -61,7 +61,7 @@ from judgebench.ranking.task import (
     write_arguments,
     write_text,
 )
-from judgebench.ranking.task_file import load_task, sample_task, split_rows
+from judgebench.ranking.task_file import load_task, sample_task
 from judgebench.records import Dataset
 from judgebench.results.shown import Shown
 from judgebench.runs import run_bench
@@ -430,9 +430,6 @@ def write_arguments_of_all(
     KeyboardInterrupt), BudgetSpent or an error of a backend; what was written is kept.
     """
     with _step(folder, progress) as step:
-        for task in bench.tasks:
-            path = folder.path / "proxy" / f"split-{task.name}.json"
-            write_text(path, to_json(split_rows(task), indent=1) + "\n")
         generators = bench.proxy.generators
         replies = {g.name: kept_replies(replies_path(folder.path, g.name)) for g in generators}
         costs = {name: [r.cost or 0.0 for r in of.values()] for name, of in replies.items()}
@@ -564,7 +561,7 @@ def _keep(bench: RankBench, run: Path) -> None:
     """Write the arguments that this run did not make, and then ranking.json."""
     gold = [Argument(t.name, i.item_id, GOLD, i.argument) for t in bench.tasks for i in t.instances]
     write_arguments(run / GIVEN_ARGUMENTS, (*gold, *bench.given))
-    shared = ("name", "title", "metric", "labels", "left_out", "notes", "files")
+    shared = ("name", "title", "labels", "left_out", "notes", "files")
     tasks = []
     for task in bench.tasks:
         trained_on = {i.item_id for i in task.of("train")}

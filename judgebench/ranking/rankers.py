@@ -3,7 +3,6 @@
 proxy/ranking.json            tasks, ranked instances, evaluators, settings (rewritten whole)
 proxy/given.jsonl             arguments that this run did not make: the experts' (gold), and those
                               of the user's files
-proxy/split-TASK.json         which rows of the source are trained on, tuned on, tested on
 proxy/arguments-SYSTEM.jsonl  what each model wrote, and each control case
 proxy/evaluators/NAME/        a trained evaluator: weights, tokenizer, manifest
 proxy/passages/               embeddings of the corpus
@@ -67,7 +66,6 @@ class KeptTask(_Kept):
 
     name: str
     title: str
-    metric: str
     labels: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -91,7 +89,7 @@ class KeptTask(_Kept):
     def shown(self) -> RankedTask:
         """The task as a report names it."""
         n = len(self.instances)
-        return RankedTask(self.name, self.title, self.metric, self.systems, self.left_out, n)
+        return RankedTask(self.name, self.title, self.systems, self.left_out, n)
 
     @cached_property
     def systems(self) -> tuple[System, ...]:
@@ -140,7 +138,7 @@ class KeptRanking(_Kept):
 
 class Trained(_Kept):
     """A finished training, from the manifest of its evaluator. `cut` counts inputs of training that
-    were longer than the encoder takes, `cut_arguments` those that lost some of the argument."""
+    were longer than the encoder takes."""
 
     task: str
     evaluator: str
@@ -155,7 +153,6 @@ class Trained(_Kept):
     development_score: float
     seconds: float
     cut: int
-    cut_arguments: int
 
 
 def argument_answer(
@@ -293,20 +290,13 @@ class RankerScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedTask:
-    """One task of the ranking: how it is scored, which systems wrote, which labels are not
-    ranked."""
+    """One task of the ranking: which systems wrote, which labels are not ranked."""
 
     name: str
     title: str
-    metric: str
     systems: tuple[System, ...]
     left_out: tuple[str, ...] = ()
     n_instances: int = 0
-
-    @property
-    def metric_words(self) -> str:
-        """`micro-F1`; an unknown metric by its own name."""
-        return "micro-F1" if self.metric == "micro_f1" else self.metric
 
     @property
     def arguments(self) -> list[str]:

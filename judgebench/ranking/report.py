@@ -30,7 +30,7 @@ _SIGNED = ("tau_b", "spearman", "tau_b_of_averages", "rho", "places")
 _FORMS = {
     "development_score": ".3f", "mean_words": ",.1f", "train": ",.0f",
     "development": ",.0f", "epochs": ",.0f", "best_epoch": ",.0f", "seconds": ",.0f",
-    "cut": ",.0f", "cut_arguments": ",.0f",
+    "cut": ",.0f",
 }  # fmt: skip
 
 
@@ -114,14 +114,11 @@ _TRAINING = RankingTable(
     "Training of the evaluators",
     lambda rankings: rankings.rows.select("trained"),
     ("task", "ranker", "other"),
-    notes=(
-        "Inputs cut: of training, longer than the encoder takes. Arguments cut: those among them "
-        "that lost some of the argument.",
-    ),
+    notes=("Inputs cut: of training, longer than the encoder takes.",),
     headings={
         "train": "Training instances", "development": "Development instances",
         "epochs": "Epochs", "best_epoch": "Best epoch", "development_score": "Development score",
-        "seconds": "Seconds", "cut": "Inputs cut", "cut_arguments": "Arguments cut",
+        "seconds": "Seconds", "cut": "Inputs cut",
     },
     stubs={"ranker": "Evaluator", "other": "Encoder"},
 )  # fmt: skip
@@ -194,10 +191,10 @@ def rankings_part(rankings: Rankings) -> ReportSection:
 
 
 def _about(task: RankedTask) -> str:
-    """The number of instances, how they are scored, and which labels are not ranked."""
+    """The number of instances, and which labels are not ranked."""
     left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
     n = counted(task.n_instances, "instance")
-    return f"{n}, scored by {task.metric_words}{left_out}."
+    return f"{n}{left_out}."
 
 
 # --- medals --------------------------------------------------------------------------------------

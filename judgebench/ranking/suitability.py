@@ -10,8 +10,6 @@ one at 0.61 is fixed first, as its authors did, by leaving out a label.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -50,8 +48,8 @@ class TaskFitness:
 
     `rows` hold `alpha` over items that two or more experts ranked (`n` in it; `n_missing` were
     asked and are not among them); Friedman's `chi_square` and `p` over the items that have a mean
-    rank for every system, or the reason why there is no test; the `mean_rank` of each system over
-    the same items; and `alpha` of the items of one `label`, and of those `without` it.
+    rank for every system, or the reason why there is no test; and the `mean_rank` of each system
+    over the same items.
     """
 
     task: str
@@ -115,7 +113,7 @@ def fitness_of(
         found = ", ".join(experts) or "none"
         message = "fewer than two experts ranked a whole item: agreement needs two"
         raise SetupError(Problem(message, field=task, found=found))
-    alpha, labels = alpha_of(ranks, task, level), _by_label(ranks, task, level)
+    alpha = alpha_of(ranks, task, level)
     tested, mean_ranks = _friedman(ranks, task)
     fitness, reasons = judge(alpha, tested["p"], min_alpha)
     of_task = {"task": task}
@@ -124,11 +122,6 @@ def fitness_of(
         Row("mean_rank", "mean_rank", Estimate(mean), keys={**of_task, "system": system})
         for system, mean in zip(ranks.systems(task), mean_ranks, strict=False)
     ]
-    rows += [
-        Row("label", statistic, estimate, keys={**of_task, "label": label})
-        for label, estimates in labels.items()
-        for statistic, estimate in zip(("alpha", "without"), estimates, strict=True)
-    ]
     return TaskFitness(
         task=task,
         experts=experts,
@@ -136,7 +129,7 @@ def fitness_of(
         rows=Results(tuple(rows)),
         left_out=ranks.left_out,
         fitness=fitness,
-        reasons=(*reasons, *_on_labels(alpha, labels, min_alpha)),
+        reasons=reasons,
     )
 
 
@@ -166,44 +159,22 @@ def judge(
 # --- agreement -----------------------------------------------------------------------------------
 
 
-def alpha_of(
-    ranks: HumanRanks, task: str, level: float = LEVEL, labels: Sequence[str] | None = None
-) -> Estimate:
+def alpha_of(ranks: HumanRanks, task: str, level: float = LEVEL) -> Estimate:
     """Krippendorff's ordinal alpha, a unit being the argument of one system on one item.
 
-    The interval is over whole groups of items. `labels` keeps the items of these alone. `n`
-    counts items that two experts or more ranked, `n_missing` the other ones that were asked.
+    The interval is over whole groups of items. `n` counts items that two experts or more ranked,
+    `n_missing` the other ones that were asked.
     """
-    asked = {
-        item.item_id: item.group
-        for item in ranks.asked.values()
-        if item.task == task and (labels is None or item.label in labels)
-    }
-    items = tuple(asked)
+    group_by_item = {i.item_id: i.group for i in ranks.asked.values() if i.task == task}
+    items = tuple(group_by_item)
     values = ranks.array(task, items, ranks.systems(task))
     shared = int(((~np.isnan(values)).any(axis=1).sum(axis=1) >= 2).sum())
-    clusters = Clusters.of(asked[i] for i in items).codes
+    clusters = Clusters.of(group_by_item.values())
     ratings = np.where(np.isnan(values), 0, values).astype(np.int64) - 1  # 0 is no rank
     ratings = ratings.reshape(-1, ratings.shape[2])
-    groups = Clusters(np.repeat(clusters, values.shape[1]), len(set(asked.values())))
+    groups = Clusters(np.repeat(clusters.codes, values.shape[1]), clusters.n)
     counts = coincidences_by_cluster(ratings, groups, len(RANKS))
     return clustered_estimate(counts, _ALPHA, level, n=shared, n_missing=len(items) - shared)
-
-
-def _by_label(ranks: HumanRanks, task: str, level: float) -> dict[str, tuple[Estimate, Estimate]]:
-    """Agreement on the items of a label, and on all others: for every label that two items or more
-    carry, where there are several labels."""
-    labels = Counter(i.label for i in ranks.asked.values() if i.task == task and i.label)
-    if len(labels) < 2:
-        return {}
-    return {
-        label: (
-            alpha_of(ranks, task, level, [label]),
-            alpha_of(ranks, task, level, [other for other in labels if other != label]),
-        )
-        for label, n in labels.items()
-        if n >= 2
-    }
 
 
 # --- difference ----------------------------------------------------------------------------------
@@ -244,20 +215,6 @@ def _on_difference(p: Estimate) -> str:
     return f"The systems {differ} in rank (Friedman, p {shown})."
 
 
-def _on_labels(
-    alpha: Estimate, labels: Mapping[str, tuple[Estimate, Estimate]], bar: float
-) -> list[str]:
-    """Sentences on the labels that, left out, would lift alpha over the bar."""
-    if alpha.value is None or alpha.value >= bar:
-        return []
-    return [
-        f"Without the items of the label {label!r} alpha would be {without.value:.2f}: if a reason "
-        "speaks for leaving them out, do so, and try it on items that were not ranked before."
-        for label, (_, without) in labels.items()
-        if without.value is not None and without.value >= bar
-    ]
-
-
 # --- what a report shows --------------------------------------------------------------------------
 
 
@@ -276,7 +233,6 @@ def fitness_sentences(found: TaskFitness) -> list[str]:
 
 
 _OF_TEST = {"alpha": "alpha", "chi_square": "Friedman chi-square", "p": "p"}
-_BY_LABEL = {"alpha": "alpha", "without": "alpha without them"}
 
 
 def _tables(rows: Results) -> tuple[Table, ...]:
@@ -300,7 +256,4 @@ def _tables(rows: Results) -> tuple[Table, ...]:
         "system",
         cell=lambda row: f"{row.estimate.value:.2f}",
     )
-    labels = Layout(
-        "suitability_labels", "Agreement by label", ("task", "label"), headings=_BY_LABEL
-    ).by_keys(rows.select("label"), ("task", "label"))
-    return measures, mean_ranks, labels
+    return measures, mean_ranks

@@ -36,7 +36,6 @@ from judgebench.writer import WritingTerms, which_model, write_kept
 
 Split = Literal["train", "development", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-TaskMetric = Literal["accuracy", "micro_f1"]
 
 ControlCase = Literal["no-argument", "label-only", "noise", "passages"]
 CONTROL_CASES: tuple[ControlCase, ...] = get_args(ControlCase)
@@ -52,7 +51,7 @@ class TaskInstance:
     expert wrote for it. `context` is the document that evidence is taken from: a baseline reads it
     where others read an argument. Instances of one `group` share a source: they are taken
     whole, and no argument of one is noise to another; `version` counts the orders in which the
-    options of one source are given, from 0. `row` is the place in the source file, from 0.
+    options of one source are given, from 0.
     """
 
     item_id: str
@@ -64,7 +63,6 @@ class TaskInstance:
     context: str = ""
     group: str = ""
     version: int = 0
-    row: int = 0
 
     def __post_init__(self) -> None:
         if not self.group:  # many questions with options begin alike: "Which of these is true?"
@@ -121,7 +119,6 @@ class ProxyTask:
     name: str
     title: str
     labels: tuple[str, ...]
-    metric: TaskMetric
     instances: Sequence[TaskInstance]
     prompt: Prompt
     left_out: tuple[str, ...] = ()

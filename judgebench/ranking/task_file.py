@@ -39,7 +39,6 @@ from judgebench.ranking.task import (
     Split,
     SplitSizes,
     TaskInstance,
-    TaskMetric,
     check_splits,
     draw,
     seeded_split,
@@ -165,7 +164,7 @@ def _instance(
     )
     return TaskInstance(
         item or f"{split}-{place}".lstrip("-"), row[columns.text], label, argument,
-        _SPELLINGS.get(split, SPLITS[0]), options, context, group, row=place,
+        _SPELLINGS.get(split, SPLITS[0]), options, context, group,
     )  # fmt: skip
 
 
@@ -212,7 +211,6 @@ class TaskFile(StrictModel):
     title: str = ""
     reader: str = _TABLE
     files: dict[str, str]
-    metric: TaskMetric = "accuracy"
     prompt: str
     split: SplitSizes | None = None
     labels: tuple[str, ...] = ()
@@ -282,7 +280,6 @@ def load_task(
         name=spec.name,
         title=spec.title or spec.name,
         labels=tuple(labels or map(str, range(1, max_options + 1))),
-        metric=spec.metric,
         instances=tuple(instances),
         prompt=prompt,
         left_out=spec.leave_out,
@@ -348,15 +345,6 @@ def sample_task(task: ProxyTask, sample: Mapping[Split, int], seed: int) -> Prox
     sampled = replace(task, instances=tuple(i for i in task.instances if i.item_id in kept))
     check_splits(sampled)
     return sampled
-
-
-def split_rows(task: ProxyTask) -> dict[str, list[int]]:
-    """The rows of each split, from 0, ready for JSON: so a split is published without the data.
-
-    They are rows of the task's one file of data, or where each split has its own file, of that.
-    Rows that were left out are in no split.
-    """
-    return {split: sorted({i.row for i in task.of(split)}) for split in SPLITS}
 
 
 def in_words(path: Path, rubric: str) -> str:

@@ -172,7 +172,7 @@ def test_one_system_alone_is_compared_with_nobody(tmp_path: Path) -> None:
     content = ranking()
     content["tasks"][0]["arguments"] = {"gold": content["tasks"][0]["arguments"]["gold"]}
     found = ranked(make(tmp_path, content))
-    assert set(found.rows.values("analysis")) == {"system", "ranking", "task", "argument"}
+    assert set(found.rows.values("analysis")) == {"system", "ranking", "argument"}
     assert found.rankings
 
 

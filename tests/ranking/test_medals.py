@@ -50,7 +50,7 @@ def test_control_cases_are_marked_in_words() -> None:
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=3))
 def test_every_system_stands_once_behind_as_many_as_are_better(scores: list[int]) -> None:
     found = {name: score / 4 for name, score in zip(SYSTEMS, scores, strict=False)}
-    task = ranked("t", "T", "accuracy", tuple(found))
+    task = ranked("t", "T", tuple(found))
     rows = ranking_rows(("t", "x", "baseline"), found)
     cells = medals(Rankings("r", (task,), Results(tuple(rows))))["x"]
     for system, score in found.items():

@@ -91,7 +91,7 @@ def test_biases_and_training_are_told() -> None:
         "baseline", "expert-trained", *(f"llm-trained-{i}" for i in range(3)),
     ]  # fmt: skip
     assert [cell.text for cell in trained[0][2:]] == [
-        "minilm, draw 0", "518", "111", "7", "4", "0.613", "123", "31", "5",
+        "minilm, draw 0", "518", "111", "7", "4", "0.613", "123", "31",
     ]  # fmt: skip
     systems = found["ranking_argument"].rows
     assert [cell.text for cell in systems[0][1:]] == ["gold", "41.5", "3"]

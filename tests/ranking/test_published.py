@@ -75,7 +75,7 @@ def ranking(task: str, evaluator: str, names=None):
     names = names or tuple(found)
     share = np.tile([found[name] / 100 for name in names], (2, 1))
     scores = scored(share, names, share, task=task, ranker=evaluator)
-    return one(rank(scores, systems_of(names), "accuracy"))
+    return one(rank(scores, systems_of(names)))
 
 
 def order(task: str, evaluator: str, names=None) -> list[str]:

@@ -26,7 +26,7 @@ tables = st.integers(1, 8).flatmap(
 
 def ranked(values, names=NAMES, correct=None, clusters=None, **more):
     scores = scored(values, names, correct, clusters, **more)
-    return one(rank(scores, systems_of(names), "accuracy"))
+    return one(rank(scores, systems_of(names)))
 
 
 def p_of(ranking):
@@ -77,9 +77,9 @@ def test_the_order_in_which_systems_are_given_changes_nothing(table) -> None:
     turned = [2, 0, 3, 1]
     names = [NAMES[i] for i in turned]
     scores = scored(values[:, turned], names, correct[:, turned], clusters)
-    again = rank(scores, systems_of(names), "accuracy")
+    again = rank(scores, systems_of(names))
     scores = scored(values, NAMES, correct, clusters)
-    assert again == rank(scores, systems_of(NAMES), "accuracy")
+    assert again == rank(scores, systems_of(NAMES))
 
 
 @settings(deadline=None, max_examples=40)
@@ -89,7 +89,7 @@ def test_no_number_is_ever_nan_whatever_is_missing(table, holes) -> None:
     for row, column in holes:
         if row < len(values):
             values[row, column] = np.nan
-    rows = rank(scored(values, NAMES, correct, clusters), systems_of(NAMES), "accuracy")
+    rows = rank(scored(values, NAMES, correct, clusters), systems_of(NAMES))
     for e in (row.estimate for row in rows):
         assert all(x is None or math.isfinite(x) for x in (e.value, e.low, e.high))
     test = one(rows).whole["p"]
@@ -109,7 +109,7 @@ def test_a_system_that_is_always_best_is_first_in_every_way() -> None:
 
 def test_pairs_are_given_once_neighbours_first() -> None:
     scores = scored(np.tile([3.0, 1, 2, 0], (10, 1)), NAMES)
-    rows = rank(scores, systems_of(NAMES), "accuracy")
+    rows = rank(scores, systems_of(NAMES))
     assert [(r["system"], r["other"]) for r in rows if r.analysis == "above"] == [
         ("gold", "llama"), ("llama", "gpt"), ("gpt", "noise"),
         ("gold", "gpt"), ("llama", "noise"), ("gold", "noise"),
@@ -191,9 +191,9 @@ def test_without_a_complete_instance_there_is_no_ranking(values) -> None:
 
 def test_only_named_systems_are_ranked() -> None:
     scores = scored(np.tile([1.0, 2, 3, 4], (4, 1)), NAMES)
-    found = one(rank(scores, systems_of(["gpt", "gold", "nobody"]), "accuracy"))
+    found = one(rank(scores, systems_of(["gpt", "gold", "nobody"])))
     assert [(s, e.value) for s, e in found.average_ranks.items()] == [("gpt", 1), ("gold", 2)]
-    assert one(rank(scores, [], "accuracy")).scores == {}
+    assert one(rank(scores, [])).scores == {}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_all_control_cases_below_have_an_exact_interval_over_clusters() -> None:
 def test_only_evaluators_have_a_metric() -> None:
     values = np.ones((3, 4))
     for correct, metric in ((values, "accuracy"), (None, "")):
-        rows = rank(scored(values, NAMES, correct), systems_of(NAMES), "accuracy")
+        rows = rank(scored(values, NAMES, correct), systems_of(NAMES))
         assert {row.metric for row in rows} == {metric}
 
 

@@ -144,7 +144,7 @@ def test_an_instance_counts_once_whose_input_was_cut_by_several(run: RunFolder) 
     for draw in (0, 1):
         name = f"t-llm-trained-{draw}"
         train(run, name, "llm-trained", draw)
-        write(run, [decided(name, "a", "gold", 0.5, reason="argument cut")])
+        write(run, [decided(name, "a", "gold", 0.5, reason="cut")])
         write(run, [decided(name, "b", "m1", 0.5)])
     write(run, [decided("t-llm-trained-1", "b", "gold", 0.5, reason="cut")])
     assert evaluators(run)[1] == {"gold": 2, "m1": 0, "noise": 0}

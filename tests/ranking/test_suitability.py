@@ -201,28 +201,13 @@ def spoilt() -> HumanRanks:
     return ranks_of(values, labels=["true"] * 6 + ["false"] * 6 + ["unclear"] * 12)
 
 
-def test_the_label_that_spoils_agreement_is_found_and_may_be_left_out() -> None:
+def test_a_label_that_spoils_agreement_may_be_left_out() -> None:
     before = fitness_of(spoilt(), "claims")
     assert before.fitness is not Fitness.SUITABLE
-    unclear = {row.statistic: row.estimate for row in before.rows.select("label", label="unclear")}
-    assert unclear["alpha"].n + unclear["alpha"].n_missing == 12
-    assert unclear["alpha"].value < 0.3
-    assert unclear["without"].value > 0.8
-    (hint,) = (reason for reason in before.reasons if "label" in reason)
-    assert "'unclear'" in hint
     after = fitness_of(spoilt().without(["unclear"]), "claims")
     assert after.fitness is Fitness.SUITABLE
     assert after.left_out == ("unclear",)
-    assert after.alpha == unclear["without"]
-    assert not [reason for reason in after.reasons if "label" in reason]
-
-
-def test_labels_that_hardly_recur_have_no_row() -> None:
-    values = world(0, 6)
-    one = ranks_of(values, labels=["a", "a", "a", "b", "c", "d"])
-    assert fitness_of(one, "claims").rows.values("label", "label") == ["a"]
-    same = ranks_of(values, labels=["a"] * 6)
-    assert fitness_of(same, "claims").rows.select("label") == []
+    assert after.alpha.value > 0.8 > before.alpha.value
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ PROMPT: Any = None  # nobody is asked
 
 def task(name: str = "claims") -> ProxyTask:
     instances = [TaskInstance(f"i{n}", f"Claim {n}", "yes", "why", "test") for n in range(3)]
-    return ProxyTask(name, name, ("yes", "no"), "accuracy", instances, PROMPT)
+    return ProxyTask(name, name, ("yes", "no"), instances, PROMPT)
 
 
 def lines(path: Path, *rows: dict[str, Any] | str) -> Path:

@@ -93,7 +93,7 @@ def test_a_document_is_rebuilt_from_its_tokens(tmp_path: Path) -> None:
     first = instances[0]
     assert first.text == "A man (aged 40) has pain. 1- is no option here. What is it?"
     assert first.options == ("Gout.", "A long option over two lines.", "Fracture.")
-    assert (first.item_id, first.label, first.split, first.row) == ("train-0", "3", "train", 0)
+    assert (first.item_id, first.label, first.split) == ("train-0", "3", "train")
     assert first.argument == 'Gout hurts less, "as he says".'
     assert [i.item_id for i in instances[:3]] == ["train-0", "train-0-v1", "train-0-v2"]
 

@@ -125,7 +125,7 @@ def instance(i: int, split: str = "test", **more: Any) -> TaskInstance:
 
 def task(instances: Sequence[TaskInstance], left_out: tuple[str, ...] = ()) -> ProxyTask:
     prompt: Prompt = PROMPT
-    return ProxyTask("t", "T", ("true", "false"), "accuracy", instances, prompt, left_out)
+    return ProxyTask("t", "T", ("true", "false"), instances, prompt, left_out)
 
 
 def test_every_ranked_instance_gets_every_case_under_its_name() -> None:

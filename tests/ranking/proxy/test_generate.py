@@ -37,7 +37,7 @@ def claims(prompt: str = "misinformation", **more: Any) -> ProxyTask:
         for n, split in enumerate(SPLITS)
     ]
     made = load_prompt(prompt, kind=ARGUMENTS)
-    return ProxyTask("claims", "Claims", ("yes", "no"), "accuracy", instances, made, **more)
+    return ProxyTask("claims", "Claims", ("yes", "no"), instances, made, **more)
 
 
 TASK = claims()

@@ -34,17 +34,17 @@ def test_the_published_file_gives_the_split_of_the_paper(shared_data: Path) -> N
         for label, n in zip(LABELS, (200, 419, 122), strict=True):
             assert abs(by_split[split][label] - n * size / 741) < 1
     assert notes == ("9 of 750 rows have no explanation and are left out.",)
-    assert len({i.item_id for i in instances}) == len({i.row for i in instances}) == 741
+    assert len({i.item_id for i in instances}) == 741
     assert instances[0].text.startswith("Can masks reduce corona infections")
 
 
 def test_rows_without_an_explanation_are_left_out(tmp_path: Path) -> None:
     path = write(tmp_path / "h.csv", "c0,e0,0", "c1, ,1", "c2,e2,2", '"c3, again",e3,1')
     instances, notes = read_healthfc(path, SplitSizes(train=1, development=1, test=1), 0)
-    assert [(i.row, i.text, i.label, i.argument, i.group) for i in instances] == [
-        (0, "c0", "Supported", "e0", "c0"),
-        (2, "c2", "Refuted", "e2", "c2"),
-        (3, "c3, again", "Not enough information", "e3", "c3, again"),
+    assert [(i.item_id, i.text, i.label, i.argument, i.group) for i in instances] == [
+        ("healthfc-0", "c0", "Supported", "e0", "c0"),
+        ("healthfc-2", "c2", "Refuted", "e2", "c2"),
+        ("healthfc-3", "c3, again", "Not enough information", "e3", "c3, again"),
     ]
     assert notes == ("1 of 4 rows have no explanation and are left out.",)
 

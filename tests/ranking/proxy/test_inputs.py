@@ -98,7 +98,7 @@ def test_an_input_is_the_text_its_options_and_the_argument() -> None:
     assert words.words(one.ids) == "< which one 1. rest 2. more tea | drink more >"
     assert one.types == [0] * 8 + [0] + [1] * 3
     assert [words.words(one.ids[a:b]) for a, b in one.options] == ["1. rest", "2. more tea"]
-    assert (one.cut, one.argument_cut) == (False, False)
+    assert not one.cut
 
 
 def test_the_text_loses_its_middle_and_the_argument_its_tail() -> None:
@@ -109,14 +109,15 @@ def test_the_text_loses_its_middle_and_the_argument_its_tail() -> None:
     (long, short) = maker.make([claim(text)] * 2, [Second(argument), Second("a0 a1 a2")])
     assert words.words(long.ids) == "< t0 t1 t2 t17 t18 t19 | a0 a1 a2 a3 a4 a5 a6 >"
     assert words.words(short.ids) == "< t0 t1 t2 t3 t4 t15 t16 t17 t18 t19 | a0 a1 a2 >"
-    assert [(one.cut, one.argument_cut) for one in (long, short)] == [(True, True), (True, False)]
+    assert long.cut
+    assert short.cut
 
 
 def test_a_context_loses_its_tail_and_is_no_argument() -> None:
     words = Words()
     (one,) = InputMaker(words, 8).make([claim()], [Second("c0 c1 c2 c3 c4", is_argument=False)])
     assert words.words(one.ids) == "< is it so | c0 c1 >"
-    assert (one.cut, one.argument_cut) == (True, False)
+    assert one.cut
 
 
 def test_a_baseline_is_trained_on_the_context_and_the_others_on_arguments() -> None:

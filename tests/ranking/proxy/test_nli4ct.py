@@ -64,7 +64,7 @@ def test_the_published_files_give_the_single_trial_items_of_the_paper(shared_dat
 def test_context_is_the_section_and_argument_its_lines_of_evidence(tmp_path: Path) -> None:
     two = {"x": item(Type="Comparison"), "y": item(Label="Contradiction")}
     (first, *_), notes = read_nli4ct(files(tmp_path, train=two))
-    assert (first.item_id, first.row, first.label, first.group) == ("y", 1, "Contradiction", "NCT1")
+    assert (first.item_id, first.label, first.group) == ("y", "Contradiction", "NCT1")
     assert first.text == "Drug x is given."
     assert first.context == "A:\ndrug x\nB:\nplacebo"
     assert first.argument == "A:\ndrug x"

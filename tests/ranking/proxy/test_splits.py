@@ -111,7 +111,7 @@ def instance(label: str, split: Split) -> TaskInstance:
 
 def task(instances: list[TaskInstance], *left_out: str) -> ProxyTask:
     prompt: Any = None  # no model is asked
-    return ProxyTask("mine", "M", ("yes", "no"), "accuracy", instances, prompt, left_out)
+    return ProxyTask("mine", "M", ("yes", "no"), instances, prompt, left_out)
 
 
 def test_every_class_that_a_split_lacks_is_told_with_the_counts() -> None:

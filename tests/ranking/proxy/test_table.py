@@ -37,9 +37,9 @@ def jsonl_file(path: Path, *rows: dict[str, Any]) -> Path:
 def test_a_csv_with_a_column_that_says_the_split(tmp_path: Path) -> None:
     path = csv_file(tmp_path / "t.csv", "a,Q1,yes,W,P,train", "b,Q2,no,W,,Dev", "c,Q3,no,W,,TEST")
     instances, notes = read(path)
-    assert instances[0] == TaskInstance("a", "Q1", "yes", "W", "train", group="P", row=0)
-    assert [(i.split, i.group, i.row) for i in instances[1:]] == [
-        ("development", "Q2", 1), ("test", "Q3", 2),
+    assert instances[0] == TaskInstance("a", "Q1", "yes", "W", "train", group="P")
+    assert [(i.split, i.group) for i in instances[1:]] == [
+        ("development", "Q2"), ("test", "Q3"),
     ]  # fmt: skip
     assert notes == ()
 
@@ -50,8 +50,8 @@ def test_a_file_a_split(tmp_path: Path) -> None:
         for key in ("train", "development", "test")
     }
     instances, _ = read_table_task(paths, Columns(**BASIC), LABELS, None, 0)
-    assert [(i.item_id, i.split, i.row) for i in instances] == [
-        ("train-0", "train", 0), ("development-0", "development", 0), ("test-0", "test", 0),
+    assert [(i.item_id, i.split) for i in instances] == [
+        ("train-0", "train"), ("development-0", "development"), ("test-0", "test"),
     ]  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_a_table_needs_no_arguments(tmp_path: Path) -> None:
     assert notes == ()
     ranked = [replace(i, split="test") for i in instances]
     prompt = load_prompt("misinformation", kind=ARGUMENTS)
-    task = ProxyTask("t", "T", LABELS, "accuracy", ranked, prompt)
+    task = ProxyTask("t", "T", LABELS, ranked, prompt)
     found = control_arguments(task, ("label-only", "noise"), 0, None)
     assert {a.system for a in found} == {"label-only"}
 

@@ -57,7 +57,7 @@ def planted(counts: tuple[int, int, int] = (N_TRAIN, N_DEVELOPMENT, N_TEST)) -> 
     chance = random.Random(0)
     splits = ["train"] * counts[0] + ["development"] * counts[1] + ["test"] * counts[2]
     instances = [_claim(n, LABELS[n % 3], split, chance) for n, split in enumerate(splits)]
-    return ProxyTask("world", "Planted", LABELS, "accuracy", instances, PROMPT)
+    return ProxyTask("world", "Planted", LABELS, instances, PROMPT)
 
 
 def _claim(n: int, label: str, split: Any, chance: random.Random) -> TaskInstance:
@@ -96,7 +96,7 @@ def quiz() -> ProxyTask:
                     version=version,
                 )
             )  # fmt: skip
-    return ProxyTask("quiz", "Quiz", ("1", "2", "3"), "accuracy", found, PROMPT)
+    return ProxyTask("quiz", "Quiz", ("1", "2", "3"), found, PROMPT)
 
 
 @pytest.fixture(scope="module")
@@ -363,7 +363,7 @@ def test_a_verdict_names_argument_judge_and_a_cut(small, encoder, tmp_path) -> N
     evaluator, instances = ProxyEvaluator.load(tmp_path, small), small.ranked[:3]
     texts = ["word1", "", "word1 " * 80]
     verdicts = judged(tmp_path, small, "m", texts)
-    assert [v.reason for v in verdicts] == ["", "", "argument cut"]
+    assert [v.reason for v in verdicts] == ["", "", "cut"]
     assert {v.status for v in verdicts} == {Status.OK}
     for verdict, instance, text in zip(verdicts, instances, texts, strict=True):
         assert verdict.item_id == argument_id("world", instance.item_id, "m")
@@ -389,7 +389,7 @@ def test_cut_inputs_of_training_are_counted(small, encoder, tmp_path) -> None:
     fit(small, "expert-trained", tight, tmp_path)
     manifest = read_manifest(tmp_path)
     assert manifest is not None
-    assert (manifest["cut"], manifest["cut_arguments"]) == (40, 0)
+    assert manifest["cut"] == 40
 
 
 def test_torn_weights_are_a_setup_error(small: ProxyTask, encoder: Path, tmp_path: Path) -> None:

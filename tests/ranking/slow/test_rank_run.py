@@ -139,9 +139,6 @@ def state(run: Path) -> dict[str, tuple[int, str]]:
 
 def test_a_run_leaves_all_that_it_was_to_make(done: tuple[Path, Path, str]) -> None:
     _, run, said = done
-    split = json.loads((run / "proxy" / "split-ferries.json").read_text())
-    assert {name: len(found) for name, found in split.items()} == SIZES
-    assert len({row for found in split.values() for row in found}) == sum(SIZES.values())
     for name in WRITERS:
         found = [line for _, line in read_lines(run / "proxy" / f"arguments-{name}.jsonl")]
         assert len(found) == sum(SIZES.values())
