@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +22,7 @@ from judgebench.cli.options import (
     pairs_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
+from judgebench.text import counted
 
 app = Commands(default="bench")
 
@@ -56,11 +59,28 @@ def bench(
     if (export is None) is not (to is None):
         raise typer.BadParameter("--export and --to are given together")
     asked = Asked(bench, run, extent, output, local_only)
-    benchmark(asked, TuningExtension())
+    folder = benchmark(asked, TuningExtension())
     if export and to and not extent.dry_run:
         loaded = jb.load_bench(bench, data_folder=extent.data_folder)
         jb.export_judge(loaded, export, to, folder=run, merged=merged)
         typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
+    if folder:
+        echo_each(_waiting(folder), err=True)
+
+
+def _waiting(run: Path) -> Iterator[str]:
+    """A line for each judge whose rounds wait for people, with the page on which they decide."""
+    from judgebench.runs.folder import RunFolder
+    from judgebench.tuning.rounds import revisions
+
+    judges = RunFolder(run).manifest()["judges"]
+    names = [n for n, j in judges.items() if "rounds" in j["about"] and j["kind"] != "tuning"]
+    for name in names:
+        review = revisions(run, name)
+        if review.waiting:
+            decisions = counted(review.waiting, "decision")
+            then = f"judgebench tune rounds {shlex.quote(str(run))} {name} --decisions FILE"
+            yield f"{name}: round {review.round} waits for {decisions}: {review.page}; then {then}"
 
 
 @app.command()
@@ -72,6 +92,7 @@ def rounds(
     """Write a page on which people review the corrections that two models propose for a judge.
 
     With --decisions, take these; once all is decided, the next `judgebench tune` learns from it.
+    What one of several people rejects is rejected.
 
     Example: judgebench tune rounds runs/mine my-judge
     """
@@ -79,6 +100,8 @@ def rounds(
 
     review = revisions(run, name, decisions or ())
     typer.echo(f"{review.decided:,} of {review.waiting:,} that wait are decided: {review.page}")
+    if review.disputed:
+        typer.echo(f"Reviewers differ on {review.disputed:,}: these count as rejected.")
     if review.waiting and review.decided == review.waiting:
         typer.echo("All is decided: run judgebench tune again to learn from it.")
 

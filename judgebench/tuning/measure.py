@@ -39,11 +39,13 @@ STATED = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 class Learnt:
     """One judge that learns. `needs` are the judges that it learnt from, `folds` says how its folds
     were made. `otherwise` holds the same judge taught in another way, by what the way is called
-    (`in-sample`, `n50`, `without-SYSTEM`, …)."""
+    (`in-sample`, `n50`, `without-SYSTEM`, …), `waiting` the number of revisions that people have to
+    decide on before it has learnt what it is to learn."""
 
     name: str
     needs: Sequence[str]
     folds: Mapping[str, Any]
+    waiting: int = 0
     otherwise: dict[str, JudgeVerdicts] = field(default_factory=dict)
 
 
@@ -52,7 +54,7 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     names = {judge.name for judge in study.judges}
     judges: Mapping[str, Any] = folder.manifest()["judges"]
     taught = {
-        name: Learnt(name, entry.get("from", ()), entry.get("folds", {}))
+        name: Learnt(name, entry.get("from", ()), entry.get("folds", {}), _waiting(folder, name))
         for name, entry in judges.items()
         if name in names and entry["about"].get("judge") == "learnt" and "learn" in entry["about"]
     }
@@ -63,10 +65,20 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     return tuple(taught.values()) or None
 
 
+def _waiting(folder: RunFolder, name: str) -> int:
+    about = folder.manifest()["judges"][name]["about"]
+    if about.get("rounds", {}).get("decide") != "people":
+        return 0
+    from judgebench.tuning.rounds import cells_of, waiting_in
+
+    return len(waiting_in(cells_of(folder, name)))
+
+
 @dataclass(frozen=True, repr=False)
 class Tuned(JudgesShown):
     """The worth of judges that learn, out of fold. `titles` are those of the metrics, `judges` the
-    kinds of all judges of the study, `folds` how the folds were made."""
+    kinds of all judges of the study, `folds` how the folds were made. `waiting` are the revisions
+    that people have to decide on, by judge: until then there is no row of what learning brought."""
 
     presented_by = "judgebench.tuning.report:tuning_part"
 
@@ -77,6 +89,7 @@ class Tuned(JudgesShown):
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
+    waiting: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure_tuning(study: Study) -> Tuned | None:
@@ -99,7 +112,8 @@ def measure_tuning(study: Study) -> Tuned | None:
     results = Results(tuple(_with_outcome(row, every, 1 - study.level) for row in every))
     titles = {metric.id: metric.title for metric in metrics}
     notes = (study.gaps, tuple(constant_note(study)), collapsed(study))
-    return Tuned(titles, kinds, taught[0].folds, results, *notes)
+    waiting = {learnt.name: learnt.waiting for learnt in taught if learnt.waiting}
+    return Tuned(titles, kinds, taught[0].folds, results, *notes, waiting)
 
 
 def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterator[Row]:
@@ -118,7 +132,7 @@ def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterat
     reached = {(row.judge, row.statistic): row.estimate.value for row in scored}
     for learnt in taught:
         judge = judges[learnt.name]
-        if judge.judges(metric):
+        if judge.judges(metric) and not learnt.waiting:
             for rival in rivals[learnt.name]:
                 shown = [
                     key for key in keys if _best(reached, rivals[learnt.name], key) == rival.name

@@ -16,7 +16,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, to_line, write_atomically
-from judgebench.people.page import Item, Question, read_decisions, review_page
+from judgebench.people.page import Item, Question, read_tables, review_page
 from judgebench.records import Answer, Results, Row, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
@@ -150,10 +150,10 @@ def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
 
     As an item that fails one criterion is dropped, no fewer are dropped than fail the worst one.
     AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
-    not both can be of the same items by the same rule. Raises SetupError as `read_decisions`.
+    not both can be of the same items by the same rule. Raises SetupError as `read_tables`.
     """
     shown = [*map(_shown, items)]
-    decisions = [read_decisions(table, shown, CRITERIA) for table in tables]
+    decisions = read_tables(tables, shown, CRITERIA)
     keys = [criterion.key for criterion in CRITERIA]
     fails = np.array([[_fails(decisions, item["id"], key) for key in keys] for item in shown])
     # 1 where any is failed, else 0, and NaN where one has no answer.
