@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,9 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
 from judgebench.text import counted
+
+if TYPE_CHECKING:
+    from judgebench.runs.bench import Bench
 
 app = Commands(default="bench")
 
@@ -54,12 +58,16 @@ def bench(
     """
     import judgebench as jb
     from judgebench.cli.benchmark import Asked, benchmark
+    from judgebench.tuning.export import check_export
     from judgebench.tuning.judges import TuningExtension
 
     if (export is None) is not (to is None):
         raise typer.BadParameter("--export and --to are given together")
     asked = Asked(bench, run, extent, output, local_only)
-    folder = benchmark(asked, TuningExtension())
+    check: Callable[[Bench], object] = bool
+    if export and to:
+        check = partial(check_export, name=export, to=to, merged=merged)
+    folder = benchmark(asked, TuningExtension(check=check))
     if export and to and not extent.dry_run:
         loaded = jb.load_bench(bench, data_folder=extent.data_folder)
         jb.export_judge(loaded, export, to, folder=run, merged=merged)
@@ -127,9 +135,18 @@ def review(
 
     Example: judgebench tune review runs/demo gpt-4o --to silver --decisions ann.csv
     """
-    from judgebench.tuning.review import reviewed, teacher_items, write_items, write_page
+    from judgebench.tuning.review import (
+        check_folder,
+        reviewed,
+        teacher_items,
+        write_items,
+        write_page,
+    )
 
+    if quality and not decisions:
+        raise typer.BadParameter("--quality learns from --decisions: give both")
     items, left_out = teacher_items(run, judges)
+    check_folder(items, to / "items.jsonl")
     parts = {"items": items, "left-out": left_out}
     if decisions:
         split = reviewed(items, decisions)

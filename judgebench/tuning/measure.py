@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,6 +48,7 @@ class Learnt:
     folds: Mapping[str, Any]
     waiting: int = 0
     otherwise: dict[str, JudgeVerdicts] = field(default_factory=dict)
+    learnt_from: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
@@ -62,6 +64,9 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
         if entry["kind"] == "tuning" and entry["of"] in taught:
             verdicts = verdicts_of(folder, name, entry, study.answers)
             taught[entry["of"]].otherwise[entry["as"]] = verdicts
+            cells = folder.path.glob(f"tuning/{name}/{entry['signature']}/*/learnt.json")
+            if sizes := [json.loads(path.read_text())["n"] for path in cells]:
+                taught[entry["of"]].learnt_from[entry["as"]] = min(sizes), max(sizes)
     return tuple(taught.values()) or None
 
 
@@ -78,7 +83,8 @@ def _waiting(folder: RunFolder, name: str) -> int:
 class Tuned(JudgesShown):
     """The worth of judges that learn, out of fold. `titles` are those of the metrics, `judges` the
     kinds of all judges of the study, `folds` how the folds were made. `waiting` are the revisions
-    that people have to decide on, by judge: until then there is no row of what learning brought."""
+    that people have to decide on, by judge: until then there is no row of what learning brought.
+    `learnt_from` are the least and the greatest number of answers, by judge and way to teach it."""
 
     presented_by = "judgebench.tuning.report:tuning_part"
 
@@ -90,6 +96,7 @@ class Tuned(JudgesShown):
     notes: tuple[str, ...] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
     waiting: Mapping[str, int] = field(default_factory=dict)
+    learnt_from: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
 
 def measure_tuning(study: Study) -> Tuned | None:
@@ -113,7 +120,8 @@ def measure_tuning(study: Study) -> Tuned | None:
     titles = {metric.id: metric.title for metric in metrics}
     notes = (study.gaps, tuple(constant_note(study)), collapsed(study))
     waiting = {learnt.name: learnt.waiting for learnt in taught if learnt.waiting}
-    return Tuned(titles, kinds, taught[0].folds, results, *notes, waiting)
+    learnt_from = {(t.name, way): n for t in taught for way, n in t.learnt_from.items()}
+    return Tuned(titles, kinds, taught[0].folds, results, *notes, waiting, learnt_from)
 
 
 def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterator[Row]:

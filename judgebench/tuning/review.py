@@ -24,7 +24,7 @@ from judgebench.stats.intervals import clustered_mean
 from judgebench.studies.answers import indexed
 
 CRITERIA = (
-    Question("knowledge", "Is the medical knowledge in the reasons and labels right?"),
+    Question("knowledge", "Are the facts in the reasons and labels right?"),
     Question("attribution", "Is what the reasons say of the answer really in the answer?"),
     Question("fluency", "Are the reasons fluent and easy to understand?"),
 )
@@ -101,6 +101,14 @@ def write_items(items: Sequence[Item], path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, "".join(map(to_line, items)).encode("utf-8", "surrogatepass"))
     return path
+
+
+def check_folder(items: Sequence[Item], path: Path) -> None:
+    """Raises SetupError where the file holds items of another review."""
+    lines = {to_line(item).encode("utf-8", "surrogatepass").strip() for item in items}
+    if path.is_file() and not lines.issuperset(path.read_bytes().splitlines()):
+        message = "holds items of another review: choose another folder"
+        raise SetupError(Problem(message, str(path), field="--to"))
 
 
 def write_page(items: Sequence[Item], path: Path) -> Path:

@@ -99,5 +99,5 @@ def test_nothing_is_overwritten(call: Call, here: Path) -> None:
     Path("questions.csv").write_text("question,A,B,key\nQ,x,y,E\n")
     code, _, err = call("rank", "init", "questions.csv", "--to", "new")
     assert code == 2
-    assert "is no place of an option" in err
+    assert "names no option" in err
     assert not Path("new").exists()

@@ -287,6 +287,9 @@ def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     assert "judges: is no judge of this benchmark that learns; found whom; allowed: who" in err
     _, _, err = call("tune", bench, "--run", run, "--export", "who", "--to", to, "--merged")
     assert "merged: has no adapter that could be merged; allowed: learn: lora" in err
+    # What cannot be exported is refused before anything runs.
+    assert not run.exists() or not [*run.rglob("verdicts*")]
+    jb.run(bench, run)
     write_bench(tmp_path / "a", SYS, questions=21)
     with pytest.raises(SetupError, match="has no out-of-fold verdicts of who as the benchmark"):
         jb.export_judge(bench, "who", to, folder=run)
