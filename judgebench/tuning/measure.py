@@ -40,15 +40,16 @@ STATED = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 class Learnt:
     """One judge that learns. `needs` are the judges that it learnt from, `folds` says how its folds
     were made. `otherwise` holds the same judge taught in another way, by what the way is called
-    (`in-sample`, `n50`, `without-SYSTEM`, …), `waiting` the number of revisions that people have to
+    (`in-sample`, `n50`, `without-SYSTEM`, …), `learnt_from` the least
+    and the greatest number of answers that each way learns from, `waiting` the number of revisions that people have to
     decide on before it has learnt what it is to learn."""
 
     name: str
     needs: Sequence[str]
     folds: Mapping[str, Any]
-    waiting: int = 0
     otherwise: dict[str, JudgeVerdicts] = field(default_factory=dict)
     learnt_from: dict[str, tuple[int, int]] = field(default_factory=dict)
+    waiting: int = 0
 
 
 def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
@@ -56,7 +57,9 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     names = {judge.name for judge in study.judges}
     judges: Mapping[str, Any] = folder.manifest()["judges"]
     taught = {
-        name: Learnt(name, entry.get("from", ()), entry.get("folds", {}), _waiting(folder, name))
+        name: Learnt(
+            name, entry.get("from", ()), entry.get("folds", {}), waiting=_waiting(folder, name)
+        )
         for name, entry in judges.items()
         if name in names and entry["about"].get("judge") == "learnt" and "learn" in entry["about"]
     }

@@ -65,10 +65,22 @@ SCORES = TuningTable(
     ("metric", "judge"),
     headings=_HEADINGS,
 )
+
+
+def _taught_otherwise(tuned: Tuned) -> Iterator[Row]:
+    """The rows, each way with the number of answers that it learns from."""
+    for row in tuned.rows.select("otherwise"):
+        least, most = tuned.learnt_from.get((row.judge, row["as"]), (0, 0))
+        answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        way = f"{row['as']} ({answers} answers)" if most else row["as"]
+        if row["as"] != "in-sample":
+            yield replace(row, keys={**row.keys, "as": way})
+
+
 _OTHERWISE = TuningTable(
     "tuning_otherwise",
     "The same judges taught otherwise",
-    lambda tuned: [row for row in tuned.rows.select("otherwise") if row["as"] != "in-sample"],
+    _taught_otherwise,
     ("metric", "judge", "as", "statistic"),
     "side",
     (
