@@ -13,13 +13,10 @@ from sklearn.metrics import log_loss
 
 import judgebench as jb
 from judgebench.errors import JudgesStopped, SetupError
-from judgebench.progress import NoProgress
 from judgebench.records import Status
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import load_bench
 from judgebench.studies.study import JudgeVerdicts
-from judgebench.tuning.export import write_judge
 from judgebench.tuning.judges import open_judges
 
 TONES = ("Friendly", "Curt", "Rude")
@@ -145,11 +142,10 @@ def test_an_exported_one_knows_which_judge_is_which(tmp_path: Path) -> None:
     write_verdicts(bench / "noise.csv", noise)
     both = "  - {name: both, learn: recalibrate, from: [bold, noise]}"
     study = ran(bench, RECORDED, "  - {name: noise, verdicts: noise.csv}", both)
-    work = Work(RunFolder(bench / "run"), NoProgress(), Budget(None), Stop())
-    write_judge(load_bench(bench / "bench.yaml"), "both", tmp_path / "both", work)
+    jb.export_judge(bench / "bench.yaml", "both", tmp_path / "both", folder=bench / "run")
 
     other = tmp_path / "b"
-    mine = "  - {name: mine, tuned: ../both, from: {bold: b, noise: a}}"
+    mine = "  - {name: mine, tuned: ../both, from: [b, a]}"
     judges = ["  - {name: a, verdicts: noise.csv}", "  - {name: b, verdicts: bold.csv}", mine]
     write_bench(other, "\n".join(judges), questions=QUESTIONS, more="controls: false")
     for name in ("bold", "noise"):

@@ -39,8 +39,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
 
     torch.set_num_threads(1)
-    # The whole prompt of a shipped task has to fit. An adapter leaves the last layer as it is, whose
-    # weights have to be large for any word to be likely.
+    # The whole prompt of a shipped task has to fit. An adapter leaves the last layer as it is, and
+    # its weights have to be large for any word to be likely.
     larger = {"max_position_embeddings": 2048, "initializer_range": 0.5}
     return write_tiny_model(tmp_path_factory.mktemp("tiny") / "base", **larger)
 
