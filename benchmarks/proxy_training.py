@@ -199,9 +199,11 @@ def main() -> None:
     if given.threads:
         torch.set_num_threads(given.threads)
     epochs, seeds = (1, 1) if given.quick else (given.epochs, given.seeds)
-    task = load_task(TASK, data_folder=given.data_folder) if given.data_folder else invented(600)
-    if given.quick:
-        task = sample_task(task, {"train": 32, "development": 16}, 0)
+    if given.data_folder is None:
+        task = invented(48 if given.quick else 600)
+    else:
+        task = load_task(TASK, data_folder=given.data_folder)
+        task = sample_task(task, {"train": 32, "development": 16} if given.quick else {}, 0)
     task = replace(task, instances=[i for i in task.instances if i.split != "test"])
     training = TrainingConfig(epochs=epochs, patience=epochs, max_tokens=512)
     config = EvaluatorConfig(encoder=given.encoder, training=training)

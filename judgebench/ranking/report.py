@@ -171,8 +171,7 @@ def show(rankings: Rankings, spec: RankingTable) -> Table:
 
 def rankings_part(rankings: Rankings) -> ReportSection:
     """The part of a report: each task, all tasks together, and the data behind the rankings."""
-    has_claims = any(ranking_sentences(rankings, task) for task in rankings.tasks)
-    how_sure = (HOW_SURE if has_claims else NO_RANKINGS,)
+    how_sure = (HOW_SURE if any(r.placed for r in rankings.rankings) else NO_RANKINGS,)
     blocks = [Block("Whose arguments help to decide?", how_sure, lead=True, on_screen=True)]
     for number, task in enumerate(rankings.tasks, start=1):
         sentences = (*ranking_sentences(rankings, task), _about(task))

@@ -33,6 +33,11 @@ def test_where_nothing_was_ranked_one_sentence_says_so() -> None:
     assert NO_RANKINGS in markdown(NOTHING)
 
 
+def test_a_ranking_of_which_nothing_is_claimed_is_a_ranking() -> None:
+    one_training = replace(bare_rankings(), tasks=(replace(bare_rankings().tasks[0], systems=()),))
+    assert NO_RANKINGS not in markdown(one_training)
+
+
 @needs_latex
 @pytest.mark.parametrize("made", [paper_rankings, planted_rankings, hostile_rankings])
 def test_the_tables_compile_and_fit_the_page(made: object, tmp_path: Path) -> None:
