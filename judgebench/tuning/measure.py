@@ -40,9 +40,9 @@ STATED = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 class Learnt:
     """One judge that learns. `needs` are the judges that it learnt from, `folds` says how its folds
     were made. `otherwise` holds the same judge taught in another way, by what the way is called
-    (`in-sample`, `n50`, `without-SYSTEM`, …), `learnt_from` the least
-    and the greatest number of answers that each way learns from, `waiting` the number of revisions that people have to
-    decide on before it has learnt what it is to learn."""
+    (`in-sample`, `n50`, `without-SYSTEM`, …), `learnt_from` the least and the greatest number of
+    answers that each way learns from, `waiting` the number of revisions that people have to decide
+    on before it has learnt what it is to learn."""
 
     name: str
     needs: Sequence[str]

@@ -214,7 +214,7 @@ def test_of_equally_far_misses_the_too_mild_and_the_undisputed_come_first(tmp_pa
 
 @needs_browser
 def test_nobody_agrees_where_nobody_labelled(tmp_path: Path) -> None:
-    """Of two metrics: labelled by two who agree and the judge, by the judge alone, and by nobody."""
+    """Of two metrics: labelled by two and the judge, by the judge alone, and by nobody."""
     said = [
         ItemVerdict(title, ("no", "yes"), range(2), "0  ", {"a": "0  ", "b": "0  "}, {"m": "00 "})
         for title in ("Harm", "Tone")
