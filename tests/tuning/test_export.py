@@ -302,6 +302,7 @@ def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
     assert "40 answers with labels of 3 annotators (hash `" in card
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
     assert re.search(r"^\| Tone \| who \(baseline\) \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", card, re.M)
+    assert len(re.findall(r"^\| Tone \|", card, re.M)) == 2  # beside it the best baseline alone
     manifest = json.loads((who / "judgebench.json").read_text())
     assert manifest["rubric"]["metrics"][0]["title"] == "Tone"
 
