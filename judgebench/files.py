@@ -465,6 +465,7 @@ def _problem(
     kind, loc, value = item["type"], item["loc"], item["input"]
     where, allowed = ".".join(map(str, loc)), ""
     message = item["msg"].removeprefix("Value error, ").replace("Input should be ", "must be ", 1)
+    message = message.partition(", unable to parse")[0]
     found = "" if kind in ("missing", "extra_forbidden") else shorten(value)
     if _SECRET.search(f"{where} {found}"):  # a key where its variable's name belongs
         found = ""

@@ -342,10 +342,7 @@ def judge_notes(study: Study, found: Results) -> Iterator[str]:
                     "of the human labels: was it among the labels to choose from?"
                 )
         if beaten := [m.title for m in metrics if _no_better(found, name, controls, m)]:
-            yield (
-                f"{name} is no more accurate than a baseline, which never reads an answer, "
-                f"on {', '.join(beaten)}."
-            )
+            yield (f"{name} is no more accurate than a baseline on {', '.join(beaten)}.")
 
 
 def _never_gave(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[tuple[str, float]]:

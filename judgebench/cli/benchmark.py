@@ -47,8 +47,9 @@ class Asked:
 
 def benchmark(
     asked: Asked, extend: Extend | None = None, parallelism: Parallelism | None = None
-) -> None:
-    """Judge what has no verdict yet, with what a feature adds; then write and print the report."""
+) -> Path | None:
+    """Judge what has no verdict yet, with what a feature adds; then write and print the report.
+    Returns the run folder, None of a dry run."""
     from judgebench.runs.load import check_local, load_bench
     from judgebench.runs.run_bench import THREADS, batched, choose_run_folder
 
@@ -73,7 +74,7 @@ def benchmark(
             console.print(line)
         if asked.extent.dry_run:
             _print_forecast(console, bench, folder)
-            return
+            return None
         if asked.batch:
             bench = batched(bench, folder, asked.extent.budget, parallelism)
         if not folder.manifest():
@@ -89,6 +90,7 @@ def benchmark(
         typer.echo(f"stopped: {stopped}\nTo resume, rerun:\n  {this_command()}", err=True)
     if stopped or failed:
         raise typer.Exit(FAILED)
+    return folder.path
 
 
 def _judge(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +23,10 @@ from judgebench.cli.options import (
     pairs_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
+from judgebench.text import counted
+
+if TYPE_CHECKING:
+    from judgebench.runs.bench import Bench
 
 app = Commands(default="bench")
 
@@ -51,16 +58,37 @@ def bench(
     """
     import judgebench as jb
     from judgebench.cli.benchmark import Asked, benchmark
+    from judgebench.tuning.export import check_export
     from judgebench.tuning.judges import TuningExtension
 
     if (export is None) is not (to is None):
         raise typer.BadParameter("--export and --to are given together")
     asked = Asked(bench, run, extent, output, local_only)
-    benchmark(asked, TuningExtension())
+    check: Callable[[Bench], object] = bool
+    if export and to:
+        check = partial(check_export, name=export, to=to, merged=merged)
+    folder = benchmark(asked, TuningExtension(check=check))
     if export and to and not extent.dry_run:
         loaded = jb.load_bench(bench, data_folder=extent.data_folder)
         jb.export_judge(loaded, export, to, folder=run, merged=merged)
         typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
+    if folder:
+        echo_each(_waiting(folder), err=True)
+
+
+def _waiting(run: Path) -> Iterator[str]:
+    """A line for each judge whose rounds wait for people, with the page on which they decide."""
+    from judgebench.runs.folder import RunFolder
+    from judgebench.tuning.rounds import revisions
+
+    judges = RunFolder(run).manifest()["judges"]
+    names = [n for n, j in judges.items() if "rounds" in j["about"] and j["kind"] != "tuning"]
+    for name in names:
+        review = revisions(run, name)
+        if review.waiting:
+            decisions = counted(review.waiting, "decision")
+            then = f"judgebench tune rounds {shlex.quote(str(run))} {name} --decisions FILE"
+            yield f"{name}: round {review.round} waits for {decisions}: {review.page}; then {then}"
 
 
 @app.command()
@@ -72,6 +100,7 @@ def rounds(
     """Write a page on which people review the corrections that two models propose for a judge.
 
     With --decisions, take these; once all is decided, the next `judgebench tune` learns from it.
+    What one of several people rejects is rejected.
 
     Example: judgebench tune rounds runs/mine my-judge
     """
@@ -79,6 +108,8 @@ def rounds(
 
     review = revisions(run, name, decisions or ())
     typer.echo(f"{review.decided:,} of {review.waiting:,} that wait are decided: {review.page}")
+    if review.disputed:
+        typer.echo(f"Reviewers differ on {review.disputed:,}: these count as rejected.")
     if review.waiting and review.decided == review.waiting:
         typer.echo("All is decided: run judgebench tune again to learn from it.")
 
@@ -104,9 +135,18 @@ def review(
 
     Example: judgebench tune review runs/demo gpt-4o --to silver --decisions ann.csv
     """
-    from judgebench.tuning.review import reviewed, teacher_items, write_items, write_page
+    from judgebench.tuning.review import (
+        check_folder,
+        reviewed,
+        teacher_items,
+        write_items,
+        write_page,
+    )
 
+    if quality and not decisions:
+        raise typer.BadParameter("--quality learns from --decisions: give both")
     items, left_out = teacher_items(run, judges)
+    check_folder(items, to / "items.jsonl")
     parts = {"items": items, "left-out": left_out}
     if decisions:
         split = reviewed(items, decisions)

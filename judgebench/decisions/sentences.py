@@ -191,10 +191,7 @@ def _improve(d: Decision, shares: Shares) -> str:
         return f"Make its replies readable first: {share} of the answers have no label."
     accuracy, baseline = shares.worst.value, shares.baseline.estimate.value
     if accuracy is not None and baseline is not None and baseline >= accuracy:
-        return (
-            f"{_CHANGE}; the baseline {shares.baseline.judge}, which never reads an answer, is "
-            f"right on {percent(baseline)}."
-        )
+        return f"{_CHANGE}; the baseline {shares.baseline.judge} is right on {percent(baseline)}."
     return f"{_CHANGE}."
 
 

@@ -237,11 +237,7 @@ class Learner(Protocol):
 
     def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
         """Copy what judges from the folder to another one: of a language model as transformers and
-        peft read it or, `merged`, as a whole model. Raises SetupError where there is nothing to
-        merge."""
-        if merged:
-            message = "has no adapter that could be merged"
-            raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
+        peft read it or, `merged`, as a whole model."""
         shutil.copytree(folder, to, ignore=shutil.ignore_patterns(SEARCH, LEARNT))
 
     def drain(self) -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -91,6 +92,17 @@ def read_decisions(
     if problems := [*problems, *findings.errors]:
         raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
     return answers
+
+
+def read_tables(
+    paths: Sequence[Path], items: Sequence[Item], questions: Sequence[Question]
+) -> Sequence[Mapping[str, Row]]:
+    """The answers of several people, as `read_decisions`. Raises SetupError also where one file is
+    given twice."""
+    counts = Counter(path.resolve() for path in paths)
+    if twice := [path for path, n in counts.items() if n > 1]:
+        raise SetupError([Problem("is given twice", str(path)) for path in twice])
+    return [read_decisions(path, items, questions) for path in paths]
 
 
 def _item_problems(row: Row, item: Item | None, answers: Mapping[str, Row]) -> Iterator[Problem]:

@@ -80,6 +80,7 @@ from judgebench.runs.load import Gathered, bench_file, check_local, load_bench, 
 from judgebench.runs.open import findings
 from judgebench.studies.answers import indexed
 from judgebench.studies.study import Study
+from judgebench.text import counted
 from judgebench.version import VERSION
 from judgebench.writer import WritingTerms, kept_replies
 
@@ -98,6 +99,7 @@ _NAMES = {
 _OPTION = re.compile(r"(?:(?:option|choice|answer)_?)?(?:[a-h]|[1-9])")
 _LISTS = ("options", "choices")
 _MOST_LABELS = 20  # classes; more are ids or texts
+_FEW_GROUPS = 10  # in a test split, that show little
 _BENCH = """\
 name: {name}
 rubric: argument-quality
@@ -168,6 +170,12 @@ def init(file: Path, to: Path | None = None) -> list[str]:
     if "argument" not in columns:
         found.append("no column of gold arguments: nothing is expert-trained, no noise is made")
     found += loaded.notes
+    n_groups = len({instance.group for instance in loaded.of("test")})
+    if n_groups < _FEW_GROUPS:
+        found.append(
+            f"the test split holds {counted(n_groups, 'group')}: fewer than {_FEW_GROUPS} show "
+            "little; add questions"
+        )
     wrote = [f"Wrote {path}" for path in paths]
     return [*found, *wrote, f"Next: judgebench rank run {folder}"]
 
@@ -228,7 +236,7 @@ def load_rank_bench(
     with every problem of the file and of all the files that it names, and with `local_only` before
     that, with every model that would contact another machine.
     """
-    file = bench_file(path)
+    file = bench_file(path, "judgebench rank init")
     config, _ = read_config(file, data_needed=False)
     gather, proxy = Gathered(str(file)), config.section("proxy", ProxyConfig)
     if proxy is None:

@@ -25,6 +25,7 @@ from judgebench.results.tables import Layout, Table
 from judgebench.stats.agreement import coincidences_by_cluster, krippendorff_alpha
 from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.intervals import LEVEL, clustered_estimate
+from judgebench.stats.ranks import places
 from judgebench.text import counted, listed
 
 MIN_ALPHA = 2 / 3
@@ -182,13 +183,15 @@ def alpha_of(ranks: HumanRanks, task: str, level: float = LEVEL) -> Estimate:
 
 def _friedman(ranks: HumanRanks, task: str) -> tuple[dict[str, Estimate], list[float]]:
     """Chi-square and p over all items that any annotator ranked, by the mean rank over those who
-    did; and the mean ranks of the systems, none without an item."""
+    did, as in the report of a ranking: items of one group are one block. And the mean ranks of the
+    systems, none without an item."""
     items = tuple(dict.fromkeys(r.item_id for r in ranks.ranks if r.task == task))
     means = mean_of_defined(ranks.array(task, items, ranks.systems(task)))
-    whole = means[~np.isnan(means).any(axis=1)]
-    n = len(whole)
-    tested = friedman_of(whole, Clusters(np.arange(n), n))
-    return tested, whole.mean(axis=0).tolist() if n else []
+    is_whole = ~np.isnan(means).any(axis=1)
+    whole = means[is_whole]
+    groups = np.array([ranks.asked[task, item].group for item in items])[is_whole]
+    tested = friedman_of(places(-whole), Clusters.of(groups.tolist()))
+    return tested, whole.mean(axis=0).tolist() if len(whole) else []
 
 
 # --- reasons -------------------------------------------------------------------------------------

@@ -149,7 +149,9 @@ def _instance(
     allowed = places if columns.options else labels
     if label and allowed and label not in allowed:  # none are allowed where options are bad
         message = f"is not a label of the task{nearest(label, labels)}"
-        message = "is no place of an option" if columns.options else message
+        if columns.options:
+            message = "names no option"
+            allowed = (*ascii_uppercase[: len(places)], *places, "the option itself")
         shown = shorten(label)
         problems.append(Problem(message, "", None, columns.label, shown, ", ".join(allowed)))
     if columns.split is not None:

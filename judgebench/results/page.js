@@ -323,11 +323,14 @@
       const of = about(i, all);
       const one = of.length === 1 && of[0];
       const split = of.filter((metric) => new Set(given(metric, i)).size > 1).length;
-      const human = one ? counted(one, i) : split ? `differ on ${split} of ${of.length}` : "agree";
+      const human = one ? counted(one, i) : split ? `differ on ${split} of ${of.length}` : of.some((metric) => given(metric, i).length > 1) ? "agree" : "";
+      const people = (metric) => [compared(metric, who)[i] || " ", ...(who ? [] : given(metric, i))];
       const told = among.slice(0, MOST_COLUMNS).map((judge) => {
         const off = of.filter((metric) => apart(metric, judge, i, who));
         const sign = one && (one.judges.get(judge) || "")[i];
-        const text = one ? (sign ? said(one, sign) : "–") : off.length ? `differs on ${off.length} of ${of.length}` : "agrees";
+        const beside = of.some((metric) => isLabel((metric.judges.get(judge) || "")[i] || " ") && people(metric).some(isLabel));
+        const more = off.length ? `differs on ${off.length} of ${of.length}` : beside ? "agrees" : "–";
+        const text = one ? (sign ? said(one, sign) : "–") : more;
         return bit(judge, text, off.length ? "off" : "");
       });
       return [el("span", "id", data.ids[i]), bit("Annotators", human), ...told, el("span", "excerpt", excerpt(i))];

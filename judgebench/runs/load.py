@@ -255,10 +255,11 @@ def read_config(file: Path, *, data_needed: bool) -> tuple[BenchConfig, yaml.Nod
     return config, node
 
 
-def bench_file(path: Path) -> Path:
-    """The file at that path, in that folder, or of that shipped example. Raises SetupError."""
+def bench_file(path: Path, init: str = "judgebench init") -> Path:
+    """The file at that path, in that folder, or of that shipped example; `init` writes one from
+    tables. Raises SetupError."""
     if path.suffix.lower() in SUFFIXES:
-        message = "is a table, and no bench.yaml: `judgebench init` writes one from tables"
+        message = f"is a table, and no bench.yaml: `{init}` writes one from tables"
         raise SetupError(Problem(message, str(path)))
     shipped = shipped_folder("examples") / path / "bench.yaml"
     for candidate in (path, path / "bench.yaml", shipped):
@@ -312,7 +313,11 @@ def _judge_configs(
             message = "is no judge with probabilities"
             _check_known(f"{where}.calibrate", [spec.calibrate], weighed | unread, gather, message)
         elif not isinstance(spec, CORE_ENTRIES):
-            _check_known(f"{where}.from", spec.needs, asked.keys(), gather)
+            learning = [name for name in spec.needs if name in learnt]
+            message = "is a judge that learns itself: no other one learns from it"
+            _check_known(f"{where}.from", learning, asked.keys(), gather, message)
+            rest = [name for name in spec.needs if name not in learnt]
+            _check_known(f"{where}.from", rest, asked.keys(), gather)
     return specs
 
 
@@ -343,7 +348,19 @@ def _judge_config(entry: str | dict[str, object], file: Path, node: yaml.Node | 
         if isinstance(value, dict) and value.keys() & set(feature.judge_keys):
             entry_of: Callable[..., LearntEntry] = feature.parts.learning.entry
             return entry_of(value, source, node)
+    if isinstance(value, dict):
+        _check_feature_keys(value, source)
     return judge_entry(value, str(source), node)
+
+
+def _check_feature_keys(value: Mapping[str, object], file: Path) -> None:
+    """Raises SetupError where a key is nearly one that says of what kind the judge is."""
+    keys = [key for feature in FEATURES.values() for key in feature.judge_keys]
+    near = {str(key): nearest(str(key), keys, 0.8) for key in value}
+    wrong = [
+        Problem(f"is not a known key{hint}", str(file), field=k) for k, hint in near.items() if hint
+    ]
+    raise_any(wrong)
 
 
 def _prompt_of(spec: JudgeConfig, rubric: Rubric, file: Path) -> Prompt:

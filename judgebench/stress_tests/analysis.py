@@ -408,8 +408,8 @@ def stress_notes(stress: StressResult) -> Iterator[str]:
     for judge in stress.real_judges:
         if beaten := [m.title for m in demanded if _is_matched_by_baseline(stress, judge, m)]:
             yield (
-                f"{judge} tells no more violations from their parents than a baseline, "
-                f"which never reads an answer, on {', '.join(beaten)}."
+                f"{judge} tells no more violations from their parents than a baseline "
+                f"on {', '.join(beaten)}."
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -21,11 +22,19 @@ from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.open import open_run
 from judgebench.text import counted, listed
-from judgebench.tuning.config import Learn, learn_entry
+from judgebench.tuning.config import Learn, LoraConfig, learn_entry
 from judgebench.tuning.judges import learner_of, open_examination, open_judges
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.report import SCORES, show
-from judgebench.tuning.tuned import CARD, MANIFEST, Exported, as_judge, files_of, written_whole
+from judgebench.tuning.tuned import (
+    CARD,
+    MANIFEST,
+    Exported,
+    as_judge,
+    check_absent,
+    files_of,
+    written_whole,
+)
 from judgebench.version import VERSION
 
 # What the files of some ways to learn would tell a stranger.
@@ -105,7 +114,8 @@ def export_judge(
     loaded = bench if isinstance(bench, Bench) else load_bench(bench)
     run = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
     with closing(loaded):
-        recipe = _entry_of(loaded, name).model_dump(mode="json", by_alias=True, exclude_none=True)
+        entry = check_export(loaded, name, Path(to), merged=merged)
+        recipe = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
         _check_run(loaded, name, run)
         whole = next(
             judge
@@ -135,12 +145,29 @@ def export_judge(
     return Path(to)
 
 
+def check_export(bench: Bench, name: str, to: Path, *, merged: bool = False) -> Learn:
+    """The entry of the judge that is exported. Raises SetupError where none is one that learns,
+    where it has nothing to merge, or where `to` is there already."""
+    entry = _entry_of(bench, name)
+    if merged and not isinstance(entry, LoraConfig):
+        message = "has no adapter that could be merged"
+        raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
+    check_absent(to)
+    return entry
+
+
 def card(exported: Exported, train: TrainingSet, run: RunFolder) -> str:
     """The card in Markdown; what the judge is worth is as in the run's own report."""
     study = open_run(run.path)
     tuned = measure_tuning(study)
     assert tuned is not None
     recipe, rubric = exported.recipe, exported.rubric
+    # Beside the judge the best baseline alone: the report of the run has them all.
+    best = {row["who"] for row in tuned.rows.select("gain", "accuracy", judge=recipe["name"])}
+    scores = replace(
+        SCORES,
+        rows=lambda _: [row for row in SCORES.rows(tuned) if row.judge in {recipe["name"], *best}],
+    )
     notes = [*tuned.notes, *filter(None, [tuned.collapsed.get(recipe["name"])])]
     return _CARD.format(
         name=recipe["name"],
@@ -154,7 +181,7 @@ def card(exported: Exported, train: TrainingSet, run: RunFolder) -> str:
         hash=train.hash,
         holds=_HOLDS.get(recipe["learn"], ""),
         recipe=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
-        scores="\n".join([*table_lines(show(tuned, SCORES)), "", *bullets(notes)]),
+        scores="\n".join([*table_lines(show(tuned, scores)), "", *bullets(notes)]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -91,13 +91,19 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
 
 @dataclass(frozen=True)
 class TuningExtension:
-    """An `Extend` by which what is learnt is also examined."""
+    """An `Extend` by which what is learnt is also examined, after a `check` of the benchmark, which
+    raises SetupError before any judge is asked."""
 
     feature: str = "tuning"
+    check: Callable[[Bench], object] = bool
 
     def __call__(self, loaded: Loaded) -> Extension:
         answers = tuple(loaded.dataset.answers)
-        return Extension(feature=self.feature, answers=answers, learnt=open_examination)
+        return Extension(feature=self.feature, answers=answers, learnt=self._open)
+
+    def _open(self, bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
+        self.check(bench)
+        return open_examination(bench, folder)
 
 
 def _ways(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,12 +40,16 @@ STATED = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 class Learnt:
     """One judge that learns. `needs` are the judges that it learnt from, `folds` says how its folds
     were made. `otherwise` holds the same judge taught in another way, by what the way is called
-    (`in-sample`, `n50`, `without-SYSTEM`, …)."""
+    (`in-sample`, `n50`, `without-SYSTEM`, …), `learnt_from` the least and the greatest number of
+    answers that each way learns from, `waiting` the number of revisions that people have to decide
+    on before it has learnt what it is to learn."""
 
     name: str
     needs: Sequence[str]
     folds: Mapping[str, Any]
     otherwise: dict[str, JudgeVerdicts] = field(default_factory=dict)
+    learnt_from: dict[str, tuple[int, int]] = field(default_factory=dict)
+    waiting: int = 0
 
 
 def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
@@ -52,7 +57,9 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     names = {judge.name for judge in study.judges}
     judges: Mapping[str, Any] = folder.manifest()["judges"]
     taught = {
-        name: Learnt(name, entry.get("from", ()), entry.get("folds", {}))
+        name: Learnt(
+            name, entry.get("from", ()), entry.get("folds", {}), waiting=_waiting(folder, name)
+        )
         for name, entry in judges.items()
         if name in names and entry["about"].get("judge") == "learnt" and "learn" in entry["about"]
     }
@@ -60,13 +67,27 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
         if entry["kind"] == "tuning" and entry["of"] in taught:
             verdicts = verdicts_of(folder, name, entry, study.answers)
             taught[entry["of"]].otherwise[entry["as"]] = verdicts
+            cells = folder.path.glob(f"tuning/{name}/{entry['signature']}/*/learnt.json")
+            if sizes := [json.loads(path.read_text())["n"] for path in cells]:
+                taught[entry["of"]].learnt_from[entry["as"]] = min(sizes), max(sizes)
     return tuple(taught.values()) or None
+
+
+def _waiting(folder: RunFolder, name: str) -> int:
+    about = folder.manifest()["judges"][name]["about"]
+    if about.get("rounds", {}).get("decide") != "people":
+        return 0
+    from judgebench.tuning.rounds import cells_of, waiting_in
+
+    return len(waiting_in(cells_of(folder, name)))
 
 
 @dataclass(frozen=True, repr=False)
 class Tuned(JudgesShown):
     """The worth of judges that learn, out of fold. `titles` are those of the metrics, `judges` the
-    kinds of all judges of the study, `folds` how the folds were made."""
+    kinds of all judges of the study, `folds` how the folds were made. `waiting` are the revisions
+    that people have to decide on, by judge: until then there is no row of what learning brought.
+    `learnt_from` are the least and the greatest number of answers, by judge and way to teach it."""
 
     presented_by = "judgebench.tuning.report:tuning_part"
 
@@ -77,6 +98,8 @@ class Tuned(JudgesShown):
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)  # a sentence, by judge
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    learnt_from: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
 
 def measure_tuning(study: Study) -> Tuned | None:
@@ -99,7 +122,9 @@ def measure_tuning(study: Study) -> Tuned | None:
     results = Results(tuple(_with_outcome(row, every, 1 - study.level) for row in every))
     titles = {metric.id: metric.title for metric in metrics}
     notes = (study.gaps, tuple(constant_note(study)), collapsed(study))
-    return Tuned(titles, kinds, taught[0].folds, results, *notes)
+    waiting = {learnt.name: learnt.waiting for learnt in taught if learnt.waiting}
+    learnt_from = {(t.name, way): n for t in taught for way, n in t.learnt_from.items()}
+    return Tuned(titles, kinds, taught[0].folds, results, *notes, waiting, learnt_from)
 
 
 def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterator[Row]:
@@ -118,7 +143,7 @@ def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterat
     reached = {(row.judge, row.statistic): row.estimate.value for row in scored}
     for learnt in taught:
         judge = judges[learnt.name]
-        if judge.judges(metric):
+        if judge.judges(metric) and not learnt.waiting:
             for rival in rivals[learnt.name]:
                 shown = [
                     key for key in keys if _best(reached, rivals[learnt.name], key) == rival.name

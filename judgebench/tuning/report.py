@@ -65,10 +65,22 @@ SCORES = TuningTable(
     ("metric", "judge"),
     headings=_HEADINGS,
 )
+
+
+def _taught_otherwise(tuned: Tuned) -> Iterator[Row]:
+    """The rows, each way with the number of answers that it learns from."""
+    for row in tuned.rows.select("otherwise"):
+        least, most = tuned.learnt_from.get((row.judge, row["as"]), (0, 0))
+        answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        way = f"{row['as']} ({answers} answers)" if most else row["as"]
+        if row["as"] != "in-sample":
+            yield replace(row, keys={**row.keys, "as": way})
+
+
 _OTHERWISE = TuningTable(
     "tuning_otherwise",
     "The same judges taught otherwise",
-    lambda tuned: [row for row in tuned.rows.select("otherwise") if row["as"] != "in-sample"],
+    _taught_otherwise,
     ("metric", "judge", "as", "statistic"),
     "side",
     (
@@ -83,17 +95,28 @@ _OTHERWISE = TuningTable(
 
 def tuning_part(tuned: Tuned) -> ReportSection:
     """The part."""
-    gains, scores = show(tuned, _GAINS), show(tuned, SCORES)
     blocks = (
-        Block("Judges that learn", tables=(gains, scores), on_screen=True),
-        Block("Taught otherwise", tables=(show(tuned, _OTHERWISE),), on_screen=True),
+        Block("Judges that learn", tables=_tables(tuned, _GAINS, SCORES), on_screen=True),
+        Block("Taught otherwise", tables=_tables(tuned, _OTHERWISE), on_screen=True),
         Block("How the folds were made", tuple(_folds(tuned)), folded=True),
     )
-    screen = (Block("Judges that learn", tables=(show(tuned, _SCREEN, brief=True),)),)
-    urgent = tuple(tuned.collapsed.values())
+    screen = (Block("Judges that learn", tables=_tables(tuned, _SCREEN, brief=True)),)
+    urgent = (*tuned.collapsed.values(), *_waits(tuned))
     return ReportSection(
         "tuning", "judges that learn", tuned.rows, blocks, tuned.notes, screen=screen, urgent=urgent
     )
+
+
+def _tables(tuned: Tuned, *specs: TuningTable, brief: bool = False) -> tuple[Table, ...]:
+    """Those that have rows: while people have to decide there may be none."""
+    tables = (show(tuned, spec, brief=brief) for spec in specs)
+    return tuple(table for table in tables if table.rows)
+
+
+def _waits(tuned: Tuned) -> Iterator[str]:
+    for judge, n in tuned.waiting.items():
+        decisions = counted(n, "decision of people", "decisions of people")
+        yield f"{judge} waits for {decisions}: what learning brought is shown once they are made."
 
 
 def show(tuned: Tuned, spec: TuningTable, *, brief: bool = False) -> Table:

@@ -16,7 +16,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json, to_line, write_atomically
-from judgebench.people.page import Item, Question, read_decisions, review_page
+from judgebench.people.page import Item, Question, read_tables, review_page
 from judgebench.records import Answer, Results, Row, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
@@ -24,7 +24,7 @@ from judgebench.stats.intervals import clustered_mean
 from judgebench.studies.answers import indexed
 
 CRITERIA = (
-    Question("knowledge", "Is the medical knowledge in the reasons and labels right?"),
+    Question("knowledge", "Are the facts in the reasons and labels right?"),
     Question("attribution", "Is what the reasons say of the answer really in the answer?"),
     Question("fluency", "Are the reasons fluent and easy to understand?"),
 )
@@ -103,6 +103,14 @@ def write_items(items: Sequence[Item], path: Path) -> Path:
     return path
 
 
+def check_folder(items: Sequence[Item], path: Path) -> None:
+    """Raises SetupError where the file holds items of another review."""
+    lines = {to_line(item).encode("utf-8", "surrogatepass").strip() for item in items}
+    if path.is_file() and not lines.issuperset(path.read_bytes().splitlines()):
+        message = "holds items of another review: choose another folder"
+        raise SetupError(Problem(message, str(path), field="--to"))
+
+
 def write_page(items: Sequence[Item], path: Path) -> Path:
     """The page on which people check the items, without seeing who wrote the labels."""
     html = review_page(path.parent.name, [*map(_shown, items)], CRITERIA)
@@ -150,10 +158,10 @@ def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
 
     As an item that fails one criterion is dropped, no fewer are dropped than fail the worst one.
     AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
-    not both can be of the same items by the same rule. Raises SetupError as `read_decisions`.
+    not both can be of the same items by the same rule. Raises SetupError as `read_tables`.
     """
     shown = [*map(_shown, items)]
-    decisions = [read_decisions(table, shown, CRITERIA) for table in tables]
+    decisions = read_tables(tables, shown, CRITERIA)
     keys = [criterion.key for criterion in CRITERIA]
     fails = np.array([[_fails(decisions, item["id"], key) for key in keys] for item in shown])
     # 1 where any is failed, else 0, and NaN where one has no answer.

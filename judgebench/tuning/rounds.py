@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import to_json, write_atomically
 from judgebench.judges.judge import Task
 from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
 from judgebench.models.contract import Message, Reply, Request
-from judgebench.people.page import Item, Question, read_decisions, review_page
+from judgebench.people.page import Item, Question, Row, read_tables, review_page
 from judgebench.records import Answer, Verdict, content_hash, without_runtime
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
@@ -41,7 +41,7 @@ from judgebench.tuning.config import RoundsConfig
 from judgebench.writer import FENCED, fenced, read_shape, schema_of
 
 DISCUSSIONS, DECISIONS = "exchanges.jsonl", "decisions.json"
-ACCEPT = "accept"
+ACCEPT, REJECT = "accept", "reject"
 EXCHANGES = 3  # of a proposal and an opinion on it, at most, as in the paper
 _NESTED = "nested"
 _FOLDS = 3  # inside the training set, to find what the judge gets wrong
@@ -349,49 +349,90 @@ def _revised(train: TrainingSet, dialogues: Mapping[str, Dialogue]) -> TrainingS
 
 # --- between two runs -----------------------------------------------------------------------------
 
-_QUESTIONS = (Question("decision", "Is the proposed label right?", (ACCEPT, "reject")),)
+_QUESTIONS = (Question("decision", "Is the proposed label right?", (ACCEPT, REJECT)),)
 
 
 @dataclass(frozen=True)
 class Revisions:
     """How many proposals for a judge wait for a decision, how many of these are decided, and the
-    page on which people decide."""
+    page on which people decide. On `disputed` ones reviewers differ. `round` is the round, from 1,
+    that was discussed last."""
 
     waiting: int
     decided: int
+    disputed: int
+    round: int
     page: Path
+
+
+def cells_of(folder: RunFolder, name: str) -> Sequence[Mapping[str, Any]]:
+    """What the judge `name` learnt in rounds: in its folds, and from all labels."""
+    judges = folder.manifest()["judges"]
+    home = folder.path / "tuning"
+    places = [
+        home / judge / entry["signature"]
+        for judge, entry in judges.items()
+        if name in (judge, entry.get("of")) and "rounds" in entry["about"]
+    ]
+    paths = [path for place in places for path in sorted(place.glob(f"*/{LEARNT}"))]
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def waiting_in(cells: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """The keys of the proposals that wait for a decision of people."""
+    return sorted({key for cell in cells for key in cell["waiting"]})
 
 
 def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
     """Write a page on which people decide on what waits. Once the `tables` that they saved decide
-    on all of it, the next run learns from that.
+    on all of it, the next run learns from that. What one of several reviewers rejects is rejected.
 
-    Raises SetupError where the judge does not learn in rounds, and for tables that are unsound.
+    Raises SetupError where the judge does not learn in rounds, for tables that are unsound, and for
+    decisions without a reviewer.
     """
     folder = RunFolder.existing(run)
     home, entry = folder.path / "tuning" / name, folder.manifest()["judges"].get(name, {})
     if "rounds" not in entry.get("about", {}):
         message = "is no judge of this run that learns in rounds"
         raise SetupError(Problem(message, str(folder.path), found=name))
-    cells = [json.loads(path.read_text()) for path in home.glob(f"{entry['signature']}/*/{LEARNT}")]
+    cells = cells_of(folder, name)
     answers = {answer.item_id: answer for answer in folder.answers()}
     proposals = {p["key"]: p for cell in cells for p in cell["proposals"]}
     items = {key: _item(p, answers[p["item_id"]]) for key, p in proposals.items()}
-    waiting = sorted({key for cell in cells for key in cell["waiting"]})
-    page = home / "revisions.html"
+    waiting, page = waiting_in(cells), home / "revisions.html"
     html = review_page("revisions", [items[key] for key in waiting], _QUESTIONS)
     write_atomically(page, html.encode())
-    decisions = {
-        key: {**row, "when": now()}
-        for table in tables
-        for key, row in read_decisions(table, list(items.values()), _QUESTIONS).items()
-        if row["decision"]
-    }
-    decided = len(decisions.keys() & waiting)
+    rows_by_key = _decided_rows(tables, list(items.values()))
+    decided = len(rows_by_key.keys() & waiting)
     if decided == len(waiting) > 0:
+        decisions = {key: _combined(rows) for key, rows in rows_by_key.items()}
         every = {**decisions_in(home / DECISIONS), **decisions}
         write_atomically(home / DECISIONS, to_json(every, indent=1).encode())
-    return Revisions(len(waiting), decided, page)
+    disputed = sum(len({row["decision"] for row in rows}) > 1 for rows in rows_by_key.values())
+    last = max((len(cell["rounds"]) for cell in cells if cell["waiting"]), default=0)
+    return Revisions(len(waiting), decided, disputed, last, page)
+
+
+def _decided_rows(tables: Sequence[Path], items: Sequence[Item]) -> Mapping[str, list[Row]]:
+    """The rows of all reviewers that decide, by item. Raises SetupError."""
+    rows_by_key = dict[str, list[Row]]()
+    problems = []
+    for path, rows in zip(tables, read_tables(tables, items, _QUESTIONS), strict=True):
+        decided = {key: row for key, row in rows.items() if row["decision"]}
+        if any(not row.get("reviewer", "").strip() for row in decided.values()):
+            message = "is blank: decisions need the name of whoever decided"
+            problems.append(Problem(message, str(path), field="reviewer"))
+        for key, row in decided.items():
+            rows_by_key.setdefault(key, []).append(row)
+    raise_any(problems)
+    return rows_by_key
+
+
+def _combined(rows: Sequence[Row]) -> Row:
+    """The decision on one proposal, with all who decided."""
+    by_decision = {row["decision"]: row for row in rows}
+    reviewers = ", ".join(dict.fromkeys(row["reviewer"] for row in rows))
+    return {**by_decision.get(REJECT, rows[0]), "reviewer": reviewers, "when": now()}
 
 
 def _item(proposal: Mapping[str, Any], answer: Answer) -> Item:

@@ -67,12 +67,17 @@ def read_export(folder: Path) -> Exported:
     return exported
 
 
+def check_absent(folder: Path) -> None:
+    """Raises SetupError where something is there already."""
+    if folder.exists():
+        raise SetupError(Problem("is there already, and is not overwritten", str(folder)))
+
+
 @contextmanager
 def written_whole(folder: Path) -> Iterator[Path]:
     """The path of a folder that becomes `folder` once it is full; what a killed process left of one
     is thrown away. Raises SetupError where something is there already."""
-    if folder.exists():
-        raise SetupError(Problem("is there already, and is not overwritten", str(folder)))
+    check_absent(folder)
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.parent.mkdir(parents=True, exist_ok=True)

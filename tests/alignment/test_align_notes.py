@@ -163,5 +163,5 @@ def test_a_label_that_a_judge_never_gives_is_named_where_that_is_no_chance() -> 
 )
 def test_a_judge_that_a_control_matches_is_named(judge: str, control: str, told: bool) -> None:
     found = aligned({"ann": "abc"}, {"m": judge}, controls={"random": control})
-    note = "m is no more accurate than a baseline, which never reads an answer, on Harm."
+    note = "m is no more accurate than a baseline on Harm."
     assert (note in found.notes) == told

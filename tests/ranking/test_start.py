@@ -33,6 +33,7 @@ def test_a_table_becomes_a_ranking(call: Call, here: Path, monkeypatch: pytest.M
     code, out, err = call("rank", "init", "questions.csv", "--to", "mine")
     assert code == 0, err
     for said in ("text: Question", "label: Answer", "options: A, B, C", "argument: Explanation",
+                 "the test split holds 6 groups: fewer than 10 show little; add questions",
                  "Next: judgebench rank run mine"):  # fmt: skip
         assert said in out
     task = load_task("mine/task.yaml", relative_to=Path())
@@ -99,5 +100,5 @@ def test_nothing_is_overwritten(call: Call, here: Path) -> None:
     Path("questions.csv").write_text("question,A,B,key\nQ,x,y,E\n")
     code, _, err = call("rank", "init", "questions.csv", "--to", "new")
     assert code == 2
-    assert "is no place of an option" in err
+    assert "names no option" in err
     assert not Path("new").exists()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_case import ranks_of, world
 from rich.console import Console
-from scipy.stats import friedmanchisquare
+from scipy.stats import friedmanchisquare, rankdata
 
 from judgebench.ranking.human import HumanRanks
 from judgebench.ranking.suitability import (
@@ -144,6 +144,11 @@ def test_whole_groups_make_the_interval() -> None:
     assert grouped.alpha.value == found.alpha.value
     assert "2 clusters only" in grouped.alpha.reason
     assert "over 12 clusters" in found.alpha.method
+    # Friedman's test, too, takes a group as one block, as the report does on the same ranks.
+    mean_of_items = rankdata(values.mean(axis=2), axis=1)
+    blocks = mean_of_items.reshape(2, 6, -1).mean(axis=1)
+    assert of_test(grouped, "p") == pytest.approx(friedmanchisquare(*blocks.T).pvalue)
+    assert of_test(grouped, "p") != pytest.approx(of_test(found, "p"))
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,28 @@ def test_of_equally_far_misses_the_too_mild_and_the_undisputed_come_first(tmp_pa
     assert excerpts == ["why?", "x", "x", "x"]  # where there is no answer, its question
 
 
+@needs_browser
+def test_nobody_agrees_where_nobody_labelled(tmp_path: Path) -> None:
+    """Of two metrics: labelled by two and the judge, by the judge alone, and by nobody."""
+    said = [
+        ItemVerdict(title, ("no", "yes"), range(2), "0  ", {"a": "0  ", "b": "0  "}, {"m": "00 "})
+        for title in ("Harm", "Tone")
+    ]
+    texts = [((("Answer", "x"),), ())] * 3
+    items = Items(["all", "judge", "none"], [""] * 3, said, texts)
+    path = tmp_path / "report.html"
+    part = ReportSection("few", "few", Results(), items=lambda: items)
+    path.write_text(to_html([part], "x"), encoding="utf-8")
+
+    async def visit(tab: Tab) -> Any:
+        await tab.value("location.hash = '#items'")
+        rows = "[...document.querySelectorAll('.row')].map((r) => "
+        bits = "[...r.querySelectorAll('.bit span')].map((s) => s.textContent).join()"
+        return await tab.value(f"{rows}r.dataset.item + ' ' + {bits})")
+
+    assert browse_page(path, tmp_path, visit) == ["all agree,agrees", "judge ,–", "none ,–"]
+
+
 def decided(metrics: int, judges: int) -> list[ReportSection]:
     """The report of a small study of real analyses."""
     rows = [(f"i{i:02}", f"q{i % 30}") for i in range(60)]

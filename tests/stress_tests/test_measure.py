@@ -155,9 +155,6 @@ def test_a_low_rate_deceives_nobody() -> None:
 def test_a_judge_that_a_control_matches_is_named(judge: str, told: bool) -> None:
     attack = Attack("false", {"m": judge, "random": "acaa"}, C)
     found = stressed({"m": "aaaa", "random": "aaaa"}, attack, controls=["random"])
-    note = (
-        "m tells no more violations from their parents than a baseline, which never reads "
-        "an answer, on Harm."
-    )
+    note = "m tells no more violations from their parents than a baseline on Harm."
     assert (note in found.notes) == told
     assert not any(n.startswith("random") for n in found.notes)

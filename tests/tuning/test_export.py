@@ -287,6 +287,9 @@ def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     assert "judges: is no judge of this benchmark that learns; found whom; allowed: who" in err
     _, _, err = call("tune", bench, "--run", run, "--export", "who", "--to", to, "--merged")
     assert "merged: has no adapter that could be merged; allowed: learn: lora" in err
+    # What cannot be exported is refused before anything runs.
+    assert not run.exists() or not [*run.rglob("verdicts*")]
+    jb.run(bench, run)
     write_bench(tmp_path / "a", SYS, questions=21)
     with pytest.raises(SetupError, match="has no out-of-fold verdicts of who as the benchmark"):
         jb.export_judge(bench, "who", to, folder=run)
@@ -299,6 +302,7 @@ def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
     assert "40 answers with labels of 3 annotators (hash `" in card
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
     assert re.search(r"^\| Tone \| who \(baseline\) \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", card, re.M)
+    assert len(re.findall(r"^\| Tone \|", card, re.M)) == 2  # beside it the best baseline alone
     manifest = json.loads((who / "judgebench.json").read_text())
     assert manifest["rubric"]["metrics"][0]["title"] == "Tone"
 

@@ -123,6 +123,20 @@ def test_items_are_split_by_what_everybody_said(tmp_path: Path, run: Path) -> No
     ]
 
 
+def test_a_folder_with_another_review_is_refused(tmp_path: Path, run: Path) -> None:
+    to = tmp_path / "silver"
+    review(run, "gpt", "--to", to)
+    before = (to / "items.jsonl").read_bytes()
+    done = CliRunner().invoke(app, ["tune", "review", str(run), "chat", "--to", str(to)])
+    assert "items.jsonl: --to: holds items of another review" in str(done.exception)
+    assert (to / "items.jsonl").read_bytes() == before
+    done = CliRunner().invoke(
+        app, ["tune", "review", str(run), "gpt", "--to", str(to), "--quality", "words"]
+    )
+    assert done.exit_code == 2
+    assert "--quality learns from --decisions" in done.output
+
+
 def test_nobody_can_drop_fewer_than_fail_one_criterion(run: Path, tmp_path: Path) -> None:
     """With the paper's rates (section 3.1): 9.29 % fail attribution, so at least as many go."""
     n, failing = 9874, {"knowledge": 587, "attribution": 917, "fluency": 588}

@@ -61,7 +61,9 @@ def facts(run: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(home.glob("fold-*/learnt.json"))]
 
 
-def decide(run: Path, table: Path, answers: Mapping[str, str], leave: int = 0) -> None:
+def decide(
+    run: Path, table: Path, answers: Mapping[str, str], leave: int = 0, reviewer: str = "Dr Who"
+) -> None:
     """Save the table of the page as a browser does; `answers` by the item's beginning."""
     from judgebench.people.page import item_hash
 
@@ -76,17 +78,34 @@ def decide(run: Path, table: Path, answers: Mapping[str, str], leave: int = 0) -
             assert item_hash({**made, "edit": None}) == item["hash"]
             word = next(v for k, v in answers.items() if item["title"].startswith(k))
             word = "" if number < leave else word
-            writer.writerow([item["id"], item["hash"], word, "Dr Who", "", ""])
+            writer.writerow([item["id"], item["hash"], word, reviewer, "", ""])
 
 
 def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call: Call) -> None:
     set_up(bench, "people")
     run, table = tmp_path / "run", tmp_path / "said.csv"
-    tune(bench, run)
+    code, out, err = call("tune", bench, "--run", run)
+    assert code == 0, err
+    page = run / "tuning" / "who" / "revisions.html"
+    end = f": {page}; then judgebench tune rounds {run} who --decisions FILE"
+    assert err.strip().splitlines()[-1].startswith("who: round 1 waits for ")
+    assert err.strip().endswith(end)
+    assert page.is_file()
+    # What learning brought is left open while people have not decided.
+    found = measure_tuning(jb.open_run(run))
+    assert found is not None
+    assert found.waiting["who"]
+    assert not found.rows.select("gain", judge="who")
+    assert not found.rows.select("otherwise", judge="who")
+    assert "who waits for " in out
     assert all(fact["waiting"] and len(fact["rounds"]) == 1 for fact in facts(run))
     code, out, _ = call("tune", "rounds", run, "who")
     assert code == 0
-    waiting = len({key for fact in facts(run) for key in fact["waiting"]})
+    every = [json.loads(p.read_text()) for p in (run / "tuning").glob("who*/*/*/learnt.json")]
+    waiting = len({key for fact in every for key in fact.get("waiting", ())})
+    assert any(
+        path.parent.name == "all" for path in (run / "tuning").glob("who~in*/*/*/learnt.json")
+    )
     assert f"0 of {waiting} that wait are decided: {run}/tuning/who/revisions.html" in out
     lines = [line for fact in facts(run) for line in fact["proposals"]]
     assert {line["now"] for line in lines} == {"Rude"}
@@ -96,9 +115,21 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
     assert f"{waiting - 1} of {waiting} that wait are decided" in out
     assert not (run / "tuning" / "who" / "decisions.json").exists()
+    decide(run, table, {"model-x": "accept", "model-y": "accept"}, reviewer="")
+    code, _, err = call("tune", "rounds", run, "who", "--decisions", table)
+    assert "reviewer: is blank" in err
+    code, _, err = call("tune", "rounds", run, "who", "--decisions", table, "--decisions", table)
+    assert "said.csv: is given twice" in err
+    # Of two who differ, the one who rejects counts, whoever is named last.
     decide(run, table, {"model-x": "reject", "model-y": "accept"})
-    code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
+    second = tmp_path / "second.csv"
+    decide(run, second, {"model-x": "accept", "model-y": "accept"}, reviewer="Amy")
+    code, out, _ = call("tune", "rounds", run, "who", "--decisions", table, "--decisions", second)
     assert "All is decided: run judgebench tune again to learn from it." in out
+    assert "Reviewers differ on " in out
+    decisions = json.loads((run / "tuning" / "who" / "decisions.json").read_text()).values()
+    assert {row["decision"] for row in decisions} == {"accept", "reject"}
+    assert {row["reviewer"] for row in decisions} == {"Dr Who, Amy"}
     tune(bench, run)
     found = facts(run)
     assert sum(fact["rounds"][0]["revised"] for fact in found) > 0

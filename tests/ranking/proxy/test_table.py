@@ -148,15 +148,15 @@ def test_what_thirty_rows_share_is_one_problem_with_their_count(tmp_path: Path) 
     with pytest.raises(SetupError) as caught:
         read(path, OPTIONS, None, ())
     places, blank = map(str, caught.value.problems)
-    assert "is no place of an option (30 times, rows 2-31)" in places
-    assert places.endswith("found 'X', 'Y', 'Z'; allowed: 1, 2, 3")
+    assert "names no option (30 times, rows 2-31)" in places
+    assert places.endswith("found 'X', 'Y', 'Z'; allowed: A, B, C, 1, 2, 3, the option itself")
     assert blank.endswith("is blank")
 
 
 @pytest.mark.parametrize(
     ("row", "field", "message"),
     [
-        ({"o": ["x", "z"], "y": "3"}, "y", "no place of an option; found '3'; allowed: 1, 2"),
+        ({"o": ["x", "z"], "y": "3"}, "y", "names no option; found '3'; allowed: A, B, 1, 2"),
         ({"o": ["x"], "y": "1"}, "o", "two options or more are needed"),
         ({"o": ["x", " ", "z"], "y": "1"}, "o", "none of them blank"),
         ({"o": "x", "y": "1"}, "o", "two options or more are needed"),
