@@ -110,13 +110,13 @@ class Budget:
     def one_waits(self, stop: Stop) -> Iterator[None]:
         """One call in flight is not sent before something else is done, which may ask a model for
         it: meanwhile it does not count. Raises as `wait_for_room`."""
-        self.release(1)
+        waiting = min(1, self._in_flight)  # none where nobody pays for what is asked
+        self.release(waiting)
         try:
             yield
             self.wait_for_room(stop)
         finally:
-            with self._lock:
-                self._in_flight += 1
+            self.release(-waiting)
 
     def release(self, n: int) -> None:
         """So many calls ended with no reply to pay for."""

@@ -97,7 +97,7 @@ def test_without_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(MissingExtra, match="learn: head needs the package scikit-learn, which is"):
         jb.run(write_bench(tmp_path, HEAD), tmp_path / "run")
     entry = "  - {name: who, learn: by-system}\n  - {name: again, learn: recalibrate, from: who}"
-    with pytest.raises(SetupError, match=r"judges\.again\.from: is no judge of this bench"):
+    with pytest.raises(SetupError, match=r"judges\.again\.from: is a judge that learns itself"):
         jb.load_bench(write_bench(tmp_path, entry))
 
 
