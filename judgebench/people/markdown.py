@@ -30,7 +30,7 @@ _PLAIN = {  # a text of these alone is shown as it is written
 _BREAK = re.compile(r"<br ?/?>")  # the one piece of HTML that tables of models need
 _BACKSLASHED = frozenset(r"()[]{}\,;:&%")  # these stay TeX where a formula cannot be shown
 # A dollar sign is money beside a space or before a digit.
-_FORMULA = re.compile(  # of a text that never ends, the search does
+_TEX = re.compile(  # of a text that never ends, the search does
     r"\$\$(.{1,1000}?)\$\$|\\\[(.{1,1000}?)\\\]|\\\((.{1,1000}?)\\\)"
     r"|\$(?![\s$])([^$]{0,1000}[^\s$\\])\$(?!\d)",
     re.DOTALL,
@@ -85,7 +85,7 @@ def markdown_tree(text: str) -> list[Node] | None:
 
 def lacks_maths(texts: Iterable[str]) -> bool:
     """True where a text may hold TeX, which is shown as it is written: the extra is missing."""
-    return find_spec("latex2mathml") is None and any(map(_FORMULA.search, texts))
+    return find_spec("latex2mathml") is None and any(map(_TEX.search, texts))
 
 
 @cache
@@ -100,7 +100,7 @@ def _parser() -> MarkdownIt:
 
 def _formula_rule(state: StateInline, silent: bool) -> bool:
     """Markdown's rule for a formula, which stays text where it cannot be shown as MathML."""
-    formula = _FORMULA.match(state.src, state.pos)
+    formula = _TEX.match(state.src, state.pos)
     node = formula and _mathml(formula.group(formula.lastindex or 0), (formula.lastindex or 0) < 3)
     if not formula or not node:
         return False

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment
+
 from judgebench.errors import Problem, SetupError
 from judgebench.files import find_file, read_text, shipped_names
 from judgebench.judges.llm import LLMJudge
@@ -27,7 +29,7 @@ from judgebench.stress_tests.item_sets import (
 from judgebench.stress_tests.recipes import OTHER_RUBRIC, Opposite, Recipe, Wording, word_names
 from judgebench.text import sentences
 
-_SYNTAX = re.compile(r"\A---.*?\n---\n|\{%.*?%\}|\{\{.*?\}\}|\n", re.DOTALL)
+_HEAD = re.compile(r"\A---.*?\n---\n", re.DOTALL)  # of a prompt: its settings
 FEWEST_WORDS = 4  # of a sentence that is worth other words
 
 
@@ -178,7 +180,10 @@ def instruction_texts(names: Iterable[Path]) -> list[Answer]:
     for name in map(str, names):
         if name.endswith(".jinja") or name in shipped_names("prompts", ".jinja"):
             path = find_file("prompts", name, ".jinja")
-            parts = _SYNTAX.split(read_text(path))
+            tokens = Environment().lex(_HEAD.sub("", read_text(path)))
+            parts = [
+                line for _, kind, text in tokens if kind == "data" for line in text.split("\n")
+            ]
         else:
             rubric = load_rubric(name)
             labels = [label for metric in rubric.metrics for label in metric.labels]
