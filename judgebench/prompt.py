@@ -236,6 +236,15 @@ def load_prompt(name: str, relative_to: Path | None = None, kind: PromptKind = J
     return parse_prompt(read_text(path), path, kind)
 
 
+def literal_lines(path: Path) -> list[str]:
+    """The lines that stand in a prompt file as a model is shown them, without front matter and what
+    Jinja fills in. Raises SetupError."""
+    text = read_text(path)
+    _, head = _front(text, path)
+    tokens = _ENVIRONMENT.lex(text.removeprefix(head))
+    return [line for _, kind, part in tokens if kind == "data" for line in part.split("\n")]
+
+
 def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     """The prompt that `text` holds; `path` names it. Raises SetupError with every problem in
     it."""

@@ -110,8 +110,9 @@ class Budget:
     def one_waits(self, stop: Stop) -> Iterator[None]:
         """One call in flight is not sent before something else is done, which may ask a model for
         it: meanwhile it does not count. Raises as `wait_for_room`."""
-        waiting = min(1, self._in_flight)  # none where nobody pays for what is asked
-        self.release(waiting)
+        with self._lock:
+            waiting = min(1, self._in_flight)  # none where nobody pays for what is asked
+            self.release(waiting)
         try:
             yield
             self.wait_for_room(stop)

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
-
 from judgebench.errors import Problem, SetupError
-from judgebench.files import find_file, read_text, shipped_names
+from judgebench.files import find_file, shipped_names
 from judgebench.judges.llm import LLMJudge
-from judgebench.prompt import parse_prompt
+from judgebench.prompt import literal_lines, parse_prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Label, Metric, Rubric, load_rubric
 from judgebench.runs.bench import Variant
@@ -29,7 +27,6 @@ from judgebench.stress_tests.item_sets import (
 from judgebench.stress_tests.recipes import OTHER_RUBRIC, Opposite, Recipe, Wording, word_names
 from judgebench.text import sentences
 
-_HEAD = re.compile(r"\A---.*?\n---\n", re.DOTALL)  # of a prompt: its settings
 FEWEST_WORDS = 4  # of a sentence that is worth other words
 
 
@@ -179,11 +176,7 @@ def instruction_texts(names: Iterable[Path]) -> list[Answer]:
     texts: dict[str, str] = {}
     for name in map(str, names):
         if name.endswith(".jinja") or name in shipped_names("prompts", ".jinja"):
-            path = find_file("prompts", name, ".jinja")
-            tokens = Environment().lex(_HEAD.sub("", read_text(path)))
-            parts = [
-                line for _, kind, text in tokens if kind == "data" for line in text.split("\n")
-            ]
+            parts = literal_lines(find_file("prompts", name, ".jinja"))
         else:
             rubric = load_rubric(name)
             labels = [label for metric in rubric.metrics for label in metric.labels]
