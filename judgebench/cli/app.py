@@ -36,6 +36,7 @@ from judgebench.cli.options import (
     RunOption,
     StudyRubric,
 )
+from judgebench.cli.plan import plan
 from judgebench.cli.rank import app as rank_commands
 from judgebench.cli.report import align, report
 from judgebench.cli.score import app as score_commands
@@ -70,7 +71,7 @@ class _Front(Group):
     sections: ClassVar = {
         "Start": ("decide", "init", "check", "demo"),
         "Judge": ("run", "compare", "stress"),
-        "Labels": ("annotate", "import"),
+        "Labels": ("plan", "annotate", "import"),
         "Report": ("report", "align", "estimate", "watch"),
     }
     rest = "More"
@@ -290,7 +291,7 @@ def list_(
             typer.echo(f"  {name:24} {about}".rstrip())
 
 
-for _verb in (decide, compare, align, report, estimate, watch):
+for _verb in (decide, compare, align, report, estimate, plan, watch):
     app.command()(_verb)
 app.add_typer(annotate_commands, name="annotate")
 app.add_typer(rank_commands, name="rank")
