@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from judgebench.models.contract import Message as Message
     from judgebench.models.contract import Reply as Reply
     from judgebench.models.contract import Request as Request
-    from judgebench.plan.plan import plan as plan
+    from judgebench.planning.plan import plan as plan
     from judgebench.preferences.analysis import prefer as prefer
     from judgebench.ranking.rank_bench import rank as rank
     from judgebench.rates.analysis import estimate as estimate
@@ -99,7 +99,7 @@ _HOMES = {
     "setup_files": ("check", "import_file", "Started", "init"),
     "comparison.analysis": ("compare",),
     "decisions.decide": ("decide",),
-    "plan.plan": ("plan",),
+    "planning.plan": ("plan",),
     "preferences.analysis": ("prefer",),
     "ranking.rank_bench": ("rank",),
     "rates.analysis": ("estimate",),

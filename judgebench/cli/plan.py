@@ -19,6 +19,7 @@ def plan(
     ),
     judge_severe: float | None = option(None, "SHARE", "The same on severe answers."),
     oversampled: bool = flag("Half of the labelled answers are called severe by the judge."),
+    studies: int = option(900, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
@@ -33,8 +34,8 @@ def plan(
     import judgebench as jb
 
     found = jb.plan(
-        rule, annotators=annotators, agreement=agreement, severe=severe, labels=labels,
-        per_question=per_question, alike=alike, judge=judge, judge_severe=judge_severe,
-        oversampled=oversampled,
+        rule, studies=studies, annotators=annotators, agreement=agreement, severe=severe,
+        labels=labels, per_question=per_question, alike=alike, judge=judge,
+        judge_severe=judge_severe, oversampled=oversampled,
     )  # fmt: skip
     show({"plan": found}, found.name, output, report.write(found))

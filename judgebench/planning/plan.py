@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
@@ -18,8 +18,8 @@ from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule, Rule, load_rule
 from judgebench.errors import Problem, SetupError
 from judgebench.files import validate
-from judgebench.plan.design import Design, draw
-from judgebench.plan.simulate import outcome
+from judgebench.planning.design import Design, draw
+from judgebench.planning.simulate import outcome
 from judgebench.records import Estimate, Row
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -33,6 +33,7 @@ SHOWN = (100, 200, 400, 600, 1000, 1500, 2500, 5000)
 OUTCOMES = (Outcome.REPLACE, Outcome.ASSIST, Outcome.DO_NOT_USE)
 ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
+_BESIDE = 5  # so many times as few studies of designs beside the one that is asked about
 _MOST_WORKERS = 8
 _OVERSAMPLED_BELOW = 0.3  # of severe answers: where they are frequent nothing is gained
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
@@ -42,25 +43,12 @@ _LEAST_WORTH = 0.05
 _STEPS, _TINY = 50, 1e-300
 
 
-class Effort(NamedTuple):
-    """The sizes of simulated studies, how many of each, and how many more where outcomes differ."""
-
-    sizes: tuple[int, ...]
-    first: int
-    further: int
-
-
-ASKED = Effort(SIZES, 24, 600)
-BESIDE = Effort(SIZES[1::2], 16, 96)  # of a design beside the one that is asked about
-
-
 @dataclass(frozen=True)
 class Chances:
     """How the simulated studies of one design ended: `ended` (sizes, outcomes) of the `studies`
-    (sizes,) of these `sizes`."""
+    (sizes,) of each of SIZES."""
 
     design: Design
-    sizes: tuple[int, ...]
     ended: IntArray
     studies: IntArray
 
@@ -72,47 +60,38 @@ class Chances:
         """A line of the logit in the root of the number of answers, through the sizes nearby with
         tricube weights (Loader 1999, "Local Regression and Likelihood"); the interval is exact, of
         as many studies as its variance is worth."""
-        sizes = np.array(self.sizes, dtype=np.float64)
-        near = np.abs(np.log(sizes / answers)) / _NEAR
+        near = np.abs(np.log(np.array(SIZES) / answers)) / _NEAR
         weight = np.clip(1 - near**3, 0, None) ** 3
-        x = np.sqrt(sizes / answers) - 1
-        y, m = self.ended[:, [*Outcome].index(which)], self.studies
-        b, C = _line(np.stack([np.ones_like(x), x], axis=1), y, m, weight)
-        p = float(expit(b[0]))
-        n = max(float(weight @ m), p * (1 - p) / max((p * (1 - p)) ** 2 * float(C[0, 0]), _TINY))
+        x = np.sqrt(np.array(SIZES) / answers) - 1
+        ended = self.ended[:, [*Outcome].index(which)]
+        p, variance = _at_zero(x, ended, self.studies, weight)
+        n = max(float(weight @ self.studies), p * (1 - p) / max(variance, _TINY))
         low, high = exact_limits(p * n, n, LEVEL)
-        return Estimate(p, low, high, "simulated studies of sizes nearby", int(m.sum()))
+        return Estimate(p, low, high, "simulated studies of sizes nearby", int(self.studies.sum()))
 
     def needed(self, goal: Outcome) -> int | None:
         """The least number of answers with which the chance of `goal` is ENOUGH; None where that
         is more than the largest size."""
-        for answers in np.geomspace(self.sizes[0], self.sizes[-1], 80):
+        for answers in np.geomspace(SIZES[0], SIZES[-1], 80):
             if (self.of(goal, float(answers)).value or 0.0) >= ENOUGH:
-                return _rounded(float(answers))
+                step = int(10 ** (len(str(int(answers))) - 2))  # two digits: more are not known
+                return math.ceil(answers / step) * step
         return None
 
 
-def _line(
-    X: FloatArray, y: IntArray, m: IntArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The coefficients of the logit of y / m by Newton's method, and their covariance."""
-    b, held = np.zeros(X.shape[1]), _HELD * np.eye(X.shape[1])
-    for _ in range(_STEPS):
+def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tuple[float, float]:
+    """The share y / m (sizes,) at x = 0 by a weighted line of its logit, and its variance."""
+    X = np.stack([np.ones_like(x), x], axis=1)
+    b, held = np.zeros(2), _HELD * np.eye(2)
+    for _ in range(_STEPS):  # of Newton
         p = expit(X @ b)
         H = (X.T * (weight * m * p * (1 - p))) @ X + held
         step = np.linalg.solve(H, X.T @ (weight * (y - m * p)) - held @ b)
         b = b + step / max(1.0, float(np.abs(step).max()))
-        if np.abs(step).max() < 1e-8:
-            break
     inside = (X.T * (weight**2 * m * p * (1 - p))) @ X + held
-    inverse = np.linalg.inv(H)
-    return b, inverse @ inside @ inverse
-
-
-def _rounded(answers: float) -> int:
-    """Up to two digits: more are not known."""
-    step = int(10 ** (len(str(int(answers))) - 2))
-    return math.ceil(answers / step) * step
+    C = np.linalg.inv(H) @ inside @ np.linalg.inv(H)
+    share = float(expit(b[0]))
+    return share, (share * (1 - share)) ** 2 * float(C[0, 0])
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +109,7 @@ class Plan(Shown):
     others: Sequence[Chances]
     rule: DecisionRule
 
-    presented_by = "judgebench.plan.report:plan_part"
+    presented_by = "judgebench.planning.report:plan_part"
     name = "plan"
 
     @property
@@ -179,25 +158,26 @@ class Plan(Shown):
     def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The chance of each outcome by the number of labelled answers, as axes of matplotlib:
         `ax`, or those of a new figure of a `width` in inches."""
-        from judgebench.plan.report import draw_chances
+        from judgebench.planning.report import draw_chances
         from judgebench.results.figures import plotted
 
         axes: Axes = plotted(partial(draw_chances, self), ax, width)
         return axes
 
 
-def plan(rule: Rule | None = None, *, seed: int = 0, **known: Any) -> Plan:
+def plan(rule: Rule | None = None, *, studies: int = 900, seed: int = 0, **known: Any) -> Plan:
     """The chance of each outcome of a study with so many labelled answers, by the code that decides
     a real one, before there is a label.
 
     `known` are the fields of `Design`: annotators, agreement, severe, labels, per_question, alike,
-    judge, judge_severe, oversampled. Studies of twelve sizes are drawn and decided; a curve through
-    all of them says the chance at any size. Raises SetupError for what cannot be.
+    judge, judge_severe, oversampled. About so many `studies` of twelve sizes are drawn and decided;
+    a curve through them says the chance at any size, within 4 points or so: more are more exact.
+    Raises SetupError for what cannot be.
 
     >>> import judgebench as jb
-    >>> plan = jb.plan(annotators=3, agreement=0.9, severe=0.2, judge=0.02)
-    >>> plan.chances.at(2000)[plan.goal].value > 0.5
-    True
+    >>> plan = jb.plan(annotators=3, agreement=0.9, severe=0.2, judge=0.04, studies=60)
+    >>> print(plan.goal)
+    REPLACE
     """
     names = [each.name for each in fields(Design)]
     if wrong := [name for name in known if name not in names]:
@@ -210,8 +190,8 @@ def plan(rule: Rule | None = None, *, seed: int = 0, **known: Any) -> Plan:
     design.check()
     less = replace(design, agreement=round(design.agreement - LESS_AGREEMENT, 6))
     others = [other for other in (less, *_beside(design)) if _is_possible(other)]
-    asked = [(design, ASKED), *((other, BESIDE) for other in others)]
-    found = simulated(asked, decided, seed)
+    beside = dict.fromkeys(others, studies // _BESIDE)
+    found = simulated({design: studies, **beside}, decided, seed)
     return Plan(
         found[0], next((c for c in found if c.design == less), None),
         [c for c in found[1:] if c.design != less], decided,
@@ -242,23 +222,17 @@ def _is_possible(design: Design) -> bool:
     return True
 
 
-def simulated(
-    designs: Sequence[tuple[Design, Effort]], rule: DecisionRule, seed: int = 0
-) -> list[Chances]:
-    """The chances of each design, on all cores: first a few studies of each size, then more of the
-    sizes of which some end in CAN'T TELL and others do not."""
-    found = [Chances(design, effort.sizes, *_none(effort.sizes)) for design, effort in designs]
+def simulated(designs: Mapping[Design, int], rule: DecisionRule, seed: int = 0) -> list[Chances]:
+    """The chances of each design from about so many studies, on all cores: a third of them of all
+    sizes alike, then more of the sizes of which some end in CAN'T TELL and others do not."""
+    none = np.zeros((len(SIZES), len(Outcome)), dtype=np.int64)
+    found = [Chances(design, none, none[:, 0]) for design in designs]
     with ProcessPoolExecutor(min(_MOST_WORKERS, os.cpu_count() or 1)) as pool:
-        decide = partial(_ended, rule=rule, seed=seed)
-        some = [np.full(len(effort.sizes), effort.first) for _, effort in designs]
-        found = _more(pool.map, decide, found, some)
-        further = [_spread(c, e.further) for c, (_, e) in zip(found, designs, strict=True)]
-        return _more(pool.map, decide, found, further)
-
-
-def _none(sizes: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """That no study ended, and that there was none."""
-    return np.zeros((len(sizes), len(Outcome)), dtype=np.int64), np.zeros(len(sizes), np.int64)
+        ended = partial(pool.map, partial(_ended, rule=rule, seed=seed))
+        alike = [np.full(len(SIZES), 1 + n // (3 * len(SIZES))) for n in designs.values()]
+        found = _more(ended, found, alike)
+        further = (2 * n // 3 for n in designs.values())
+        return _more(ended, found, [*map(_spread, found, further)])
 
 
 def _spread(chances: Chances, further: int) -> IntArray:
@@ -269,23 +243,18 @@ def _spread(chances: Chances, further: int) -> IntArray:
 
 
 def _more(
-    run: Callable[..., Iterable[IntArray]], decide: Callable[..., IntArray],
-    found: Sequence[Chances], studies: Sequence[IntArray],
-) -> list[Chances]:  # fmt: skip
+    ended: Callable[..., Iterable[IntArray]], found: Sequence[Chances], studies: Sequence[IntArray]
+) -> list[Chances]:
     """The chances with so many more studies of each size."""
     tasks = [
-        (c.design, size, c.studies[i], n)
-        for c, more in zip(found, studies, strict=True)
-        for i, (size, n) in enumerate(zip(c.sizes, more.tolist(), strict=True))
+        (chances.design, size, before, n)
+        for chances, more in zip(found, studies, strict=True)
+        for size, before, n in zip(SIZES, chances.studies, more, strict=True)
     ]
-    ended = iter(run(decide, *zip(*tasks, strict=True)))
+    counts = np.array([*ended(*zip(*tasks, strict=True))]).reshape(len(found), len(SIZES), -1)
     return [
-        replace(
-            c,
-            studies=c.studies + more,
-            ended=c.ended + np.array([next(ended) for _ in c.sizes], dtype=np.int64),
-        )
-        for c, more in zip(found, studies, strict=True)
+        Chances(chances.design, chances.ended + counts[i], chances.studies + studies[i])
+        for i, chances in enumerate(found)
     ]
 
 

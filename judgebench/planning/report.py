@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from judgebench.decisions.decision import Outcome
-from judgebench.plan.design import Design
-from judgebench.plan.plan import ENOUGH, SHOWN, SIZES, Chances, Plan
+from judgebench.planning.design import Design
+from judgebench.planning.plan import ENOUGH, SHOWN, SIZES, Chances, Plan
 from judgebench.records import Results
 from judgebench.results.blocks import Block, Drawing, ReportSection
 from judgebench.results.figures import new_figure

@@ -11,7 +11,7 @@ from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.decision import Condition, Outcome, State, outcome_of
 from judgebench.decisions.guards import why_derived
 from judgebench.decisions.rule import DecisionRule
-from judgebench.plan.design import Draw
+from judgebench.planning.design import Draw
 from judgebench.stats.annotator_bar import Bar, camps, find_copy, fit_bar
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.classification import cautious_choice, fixed_choice, why_no_choice
