@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,14 +33,15 @@ SHOWN = (100, 200, 400, 600, 1000, 1500, 2500, 5000)
 OUTCOMES = (Outcome.REPLACE, Outcome.ASSIST, Outcome.DO_NOT_USE)
 ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
-_BESIDE = 5  # so many times as few studies of designs beside the one that is asked about
+_BESIDE = 6  # so many times as few studies of designs beside the one that is asked about
 _MOST_WORKERS = 8
 _OVERSAMPLED_BELOW = 0.3  # of severe answers: where they are frequent nothing is gained
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
 _NEAR = math.log(2.5)  # sizes that are so many times as large or small tell of a size
 _HELD = 1e-2  # curvature that holds a line where all studies of all sizes end alike
 _LEAST_WORTH = 0.05
-_STEPS, _TINY = 50, 1e-300
+_GRID = 60  # numbers of answers that are tried
+_STEPS, _STEADY, _TINY = 50, 1e-6, 1e-300
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ class Chances:
     def needed(self, goal: Outcome) -> int | None:
         """The least number of answers with which the chance of `goal` is ENOUGH; None where that
         is more than the largest size."""
-        for answers in np.geomspace(SIZES[0], SIZES[-1], 80):
+        for answers in np.geomspace(SIZES[0], SIZES[-1], _GRID):
             if (self.of(goal, float(answers)).value or 0.0) >= ENOUGH:
-                step = int(10 ** (len(str(int(answers))) - 2))  # two digits: more are not known
-                return math.ceil(answers / step) * step
+                step = 10.0 ** (len(str(int(answers))) - 2)  # two digits: more are not known
+                return round(math.ceil(answers / step) * step)
         return None
 
 
@@ -88,6 +89,8 @@ def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tup
         H = (X.T * (weight * m * p * (1 - p))) @ X + held
         step = np.linalg.solve(H, X.T @ (weight * (y - m * p)) - held @ b)
         b = b + step / max(1.0, float(np.abs(step).max()))
+        if np.abs(step).max() < _STEADY:
+            break
     inside = (X.T * (weight**2 * m * p * (1 - p))) @ X + held
     C = np.linalg.inv(H) @ inside @ np.linalg.inv(H)
     share = float(expit(b[0]))
@@ -119,22 +122,20 @@ class Plan(Shown):
         likeliest = max(largest, key=lambda which: largest[which])
         return likeliest if likeliest in OUTCOMES else None
 
-    @property
-    def needed(self) -> int | None:
-        """The labelled answers with which the goal has a chance of 80 %; None where 5,000 are too
-        few."""
-        return self.chances.needed(self.goal) if self.goal else None
+    @cached_property
+    def needed(self) -> Mapping[Design, int | None]:
+        """By design, the labelled answers with which the goal has a chance of 80 %; None where
+        5,000 are too few. First the design that was asked about, last where annotators agree
+        less."""
+        found = [self.chances, *self.others, *([self.if_less] if self.if_less else [])]
+        return {c.design: c.needed(self.goal) if self.goal else None for c in found}
 
     @property
-    def cheapest(self) -> Chances | None:
+    def cheapest(self) -> Design | None:
         """The design that reaches the goal with the fewest labels; None where none does."""
-        reached = [(n * c.design.annotators, i, c) for i, c, n in self._reached()]
-        return min(reached)[2] if reached else None
-
-    def _reached(self) -> Iterator[tuple[int, Chances, int]]:
-        for i, chances in enumerate((self.chances, *self.others)):
-            if self.goal and (n := chances.needed(self.goal)):
-                yield i, chances, n
+        mine = (self.chances.design, *(other.design for other in self.others))
+        labels = {d: n * d.annotators for d in mine if (n := self.needed[d])}
+        return min(labels, key=lambda design: labels[design], default=None)
 
     def rows(self) -> Iterator[Row]:
         """Every number."""
@@ -142,14 +143,12 @@ class Plan(Shown):
             for which, chance in self.chances.at(answers).items():
                 statistic = which.name.lower()
                 yield Row("plan", statistic, chance, keys={"answers": answers})
-        for chances in (self.chances, *([self.if_less] if self.if_less else []), *self.others):
-            design = chances.design
+        goal = self.goal.value if self.goal else ""
+        for design, n in self.needed.items():
             about: dict[str, str | float] = {
                 "annotators": design.annotators, "agreement": design.agreement,
-                "oversampled": str(design.oversampled).lower(),
-                "goal": self.goal.value if self.goal else "",
+                "oversampled": str(design.oversampled).lower(), "goal": goal,
             }  # fmt: skip
-            n = chances.needed(self.goal) if self.goal else None
             reason = "" if n else f"not within {SIZES[-1]:,} answers"
             for statistic, each in (("answers", 1), ("labels", design.annotators)):
                 needed = Estimate(n and n * each, reason=reason)
@@ -165,7 +164,7 @@ class Plan(Shown):
         return axes
 
 
-def plan(rule: Rule | None = None, *, studies: int = 900, seed: int = 0, **known: Any) -> Plan:
+def plan(rule: Rule | None = None, *, studies: int = 700, seed: int = 0, **known: Any) -> Plan:
     """The chance of each outcome of a study with so many labelled answers, by the code that decides
     a real one, before there is a label.
 

@@ -23,6 +23,7 @@ _COLOURS = {
     Outcome.REPLACE: "#1a7f4b", Outcome.ASSIST: "#0b5cad", Outcome.DO_NOT_USE: "#b3261e",
     Outcome.CANT_TELL: "#777777",
 }  # fmt: skip
+OVERSAMPLED = "what seems severe 3 times as often"
 _OF_CHANCES = (
     "Each chance is that of simulated studies, decided by the code that decides real ones; its "
     "interval is that of the simulation."
@@ -50,7 +51,7 @@ def plan_part(plan: Plan) -> ReportSection:
 def described(design: Design) -> str:
     """`3 annotators who agree on 85 %, 20 % of the answers severe`."""
     questions = f", {design.per_question} a question" if design.per_question > 1 else ""
-    drawn = ", severe ones oversampled" if design.oversampled else ""
+    drawn = f", {OVERSAMPLED}" if design.oversampled else ""
     return (
         f"{counted(design.annotators, 'annotator')} who agree on {percent(design.agreement)}, "
         f"{percent(design.severe)} of the answers severe{questions}{drawn}"
@@ -59,7 +60,8 @@ def described(design: Design) -> str:
 
 def _sentences(plan: Plan) -> Iterator[str]:
     """What happens if annotators agree less first, then what the study needs."""
-    needed, goal = plan.needed, plan.goal
+    design, goal = plan.chances.design, plan.goal
+    needed, enough = plan.needed[design], percent(ENOUGH)
     if plan.if_less:
         yield _if_less(plan, plan.if_less)
     if goal is None:
@@ -67,36 +69,31 @@ def _sentences(plan: Plan) -> Iterator[str]:
             f"Even {SIZES[-1]:,} labelled answers leave most studies of such a judge in CAN'T "
             "TELL: it lies close to what the rule allows."
         )
-        return
-    if needed is None:
-        yield f"{goal.value} has no chance of {percent(ENOUGH)} within {SIZES[-1]:,} answers."
+    elif needed is None:
+        yield f"{goal.value} has no chance of {enough} within {SIZES[-1]:,} answers."
     else:
-        yield (
-            f"With {needed:,} answers labelled by {plan.chances.design.annotators} annotators the "
-            f"chance of {goal.value} is {percent(ENOUGH)}."
-        )
-    if plan.cheapest and plan.cheapest is not plan.chances:
-        yield f"Cheapest: {_cost(plan.cheapest, goal)}."
+        yield f"The chance of {goal.value} is {enough} with {_cost(design, needed)}."
+    cheapest = plan.cheapest
+    if cheapest and cheapest != design:
+        yield f"Cheapest: {_cost(cheapest, plan.needed[cheapest] or 0)}."
 
 
 def _if_less(plan: Plan, less: Chances) -> str:
-    at = plan.needed or SIZES[-1]
-    which = plan.goal or Outcome.CANT_TELL
-    chance = percent(less.of(which, at).value)
-    needed = less.needed(plan.goal) if plan.goal else None
+    at, which = plan.needed[plan.chances.design] or SIZES[-1], plan.goal or Outcome.CANT_TELL
+    needed = plan.needed[less.design]
     more = f"; {percent(ENOUGH)} then takes {needed:,}" if needed else ""
     return (
         f"If two annotators agree on {percent(less.design.agreement)} and not on "
-        f"{percent(plan.chances.design.agreement)}: {which.value} in {chance} of studies of "
-        f"{at:,} answers{more}."
+        f"{percent(plan.chances.design.agreement)}: {which.value} in "
+        f"{percent(less.of(which, at).value)} of studies of {at:,} answers{more}."
     )
 
 
-def _cost(chances: Chances, goal: Outcome) -> str:
+def _cost(design: Design, answers: int) -> str:
     """`400 answers by 3 annotators, 1,200 labels`."""
-    design, n = chances.design, chances.needed(goal) or 0
-    how = ", severe ones oversampled" if design.oversampled else ""
-    return f"{n:,} answers by {design.annotators} annotators{how}, {n * design.annotators:,} labels"
+    how = f" ({OVERSAMPLED})" if design.oversampled else ""
+    labels = f"{answers * design.annotators:,} labels"
+    return f"{answers:,} answers{how} by {design.annotators} annotators: {labels}"
 
 
 def _assumptions(design: Design) -> tuple[str, ...]:
@@ -124,17 +121,17 @@ def _chances_table(plan: Plan) -> Table:
 
 
 def _designs_table(plan: Plan) -> Table:
-    goal = plan.goal
-    title = f"Designs with a chance of {percent(ENOUGH)} of {goal.value if goal else 'an outcome'}"
-    lines: list[tuple[int | str, ...]] = []
-    for chances in (plan.chances, *plan.others):
-        design, n = chances.design, chances.needed(goal) if goal else None
-        drawn = "what seems severe 3 times as often" if design.oversampled else "at random"
-        reached = (n, n * design.annotators) if n else (f"> {SIZES[-1]:,}", "")
-        lines.append((design.annotators, drawn, *reached))
-    return Layout(
-        "plan_designs", title, ("Annotators", "Answers drawn"), beside=("Answers", "Labels")
-    ).listing(lines)
+    goal = plan.goal.value if plan.goal else "an outcome"
+    title = f"Designs with a chance of {percent(ENOUGH)} of {goal}"
+    shown = [
+        (d, n) for d, n in plan.needed.items() if not (plan.if_less and d == plan.if_less.design)
+    ]
+    layout = Layout("plan_designs", title, ("Annotators", "Answers"), beside=("How many", "Labels"))
+    return layout.listing(
+        (d.annotators, OVERSAMPLED if d.oversampled else "at random",
+         *((n, n * d.annotators) if n else (f"> {SIZES[-1]:,}", "")))
+        for d, n in shown
+    )  # fmt: skip
 
 
 def draw_chances(plan: Plan, new: Any = None, ax: Any = None) -> Any:

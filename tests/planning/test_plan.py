@@ -83,7 +83,7 @@ def test_more_labels_and_a_better_judge_make_replace_likelier() -> None:
     assert chances[-1] > 0.9
     bad = jb.plan(agreement=0.9, severe=0.3, judge=-0.3, studies=QUICK)
     assert bad.goal is Outcome.DO_NOT_USE
-    assert bad.needed is not None
+    assert bad.needed[Design(agreement=0.9, severe=0.3, judge=-0.3)]
 
 
 def test_the_chance_is_that_of_the_studies_and_its_interval_holds_it() -> None:
