@@ -23,6 +23,7 @@ _COLOURS = {
     Outcome.REPLACE: "#1a7f4b", Outcome.ASSIST: "#0b5cad", Outcome.DO_NOT_USE: "#b3261e",
     Outcome.CANT_TELL: "#777777",
 }  # fmt: skip
+_TICKS = (100, 200, 500, 1000, 2000, 5000)
 OVERSAMPLED = "what seems severe 3 times as often"
 _OF_CHANCES = (
     "Each chance is that of simulated studies, decided by the code that decides real ones; its "
@@ -149,7 +150,7 @@ def draw_chances(plan: Plan, new: Any = None, ax: Any = None) -> Any:
         axes.plot(answers, less, color=_COLOURS[plan.goal], linestyle="--", label=label)
     axes.axhline(ENOUGH, color="#444444", linewidth=0.8, linestyle=":")
     axes.set(xscale="log", ylim=(0, 1), xlabel="Labelled answers", ylabel="Chance")
-    axes.set_xticks(SHOWN, [f"{n:,}" for n in SHOWN])
+    axes.set_xticks(_TICKS, [f"{n:,}" for n in _TICKS])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda y, _: percent(y))
     axes.set_title(described(plan.chances.design), loc="left", fontsize=9)
