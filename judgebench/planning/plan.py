@@ -71,13 +71,15 @@ class Chances:
         return Estimate(p, low, high, "simulated studies of sizes nearby", int(self.studies.sum()))
 
     def needed(self, goal: Outcome) -> int | None:
-        """The least number of answers with which the chance of `goal` is ENOUGH; None where that
+        """The least number of answers from which on the chance of `goal` is ENOUGH; None where that
         is more than the largest size."""
-        for answers in np.geomspace(SIZES[0], SIZES[-1], _GRID):
-            if (self.of(goal, float(answers)).value or 0.0) >= ENOUGH:
-                step = 10.0 ** (len(str(int(answers))) - 2)  # two digits: more are not known
-                return round(math.ceil(answers / step) * step)
-        return None
+        least = None
+        for answers in np.geomspace(SIZES[-1], SIZES[0], _GRID).tolist():
+            if (self.of(goal, answers).value or 0.0) < ENOUGH:
+                break
+            digits = len(str(int(answers))) - 2  # two digits: more are not known
+            least = math.ceil(answers / 10**digits) * 10**digits
+        return least
 
 
 def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tuple[float, float]:

@@ -38,14 +38,10 @@ def plan_part(plan: Plan) -> ReportSection:
     figure = Drawing("plan_chances", _TITLE, partial(draw_chances, plan))
     return ReportSection(
         "plan", "how many labels a study needs", Results(tuple(plan.rows())),
-        (
-            Block("Plan", sentences, lead=True),
-            Block("Chances", tables=(chances,), figures=(figure,)),
-            Block("Designs", tables=(designs,)),
-        ),
+        (Block("Plan", sentences, (chances, designs), (figure,), lead=True),),
         _assumptions(plan.chances.design),
         (), (Block(text=sentences), Block(tables=(chances, designs))),
-        headline=described(plan.chances.design), answer=sentences[-1],
+        headline=described(plan.chances.design), answer=sentences[1 if plan.if_less else 0],
     )  # fmt: skip
 
 
