@@ -113,8 +113,7 @@ def measure_scorers(study: Study) -> BesideHumans | None:
     rows += redundancy_rows(list(columns), x)
     rows += steady_rows(study, read) if read and runs else ()
     titles = {metric.id: metric.title for metric in ordinal if metric.id in humans}
-    copies = copied_references(study.answers)
-    sentences = tuple(f"{sentence} Leave it out." for sentence in copies)
+    sentences = tuple(copied_references(study.answers))
     return BesideHumans(titles, tuple(runs), Results(tuple(rows)), humans, study.gaps, sentences)
 
 

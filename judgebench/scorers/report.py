@@ -285,8 +285,7 @@ def correlations_part(found: Correlations) -> ReportSection:
 
 
 def _columns_in_words(found: Correlations) -> Iterator[str]:
-    """Sentences on what is left out, what so few can show, and how many columns show it."""
-    yield from found.notes
+    """Sentences on what so few can show, and how many columns show it."""
     for row in found.rows.select("agreement"):
         yield f"{row.metric}: Krippendorff's α (interval) of {row['raters']} is {row.estimate}."
     systems = {
