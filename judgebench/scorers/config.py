@@ -21,24 +21,45 @@ from judgebench.judges.config import Name
 from judgebench.models import hosts_of
 from judgebench.models.settings import BackendSettings
 from judgebench.runs.bench import BenchConfig
-from judgebench.runs.load import Gathered
 
 KEY = "scorers"
 Better = Literal["higher", "lower", ""]  # "" where nobody knows
 
 
+class FitConfig(StrictModel):
+    """A judge that follows from a score: thresholds are fitted to the human labels of the `metric`
+    (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
+
+    metric: tuple[Name, ...] = Field(min_length=1)
+    folds: int = Field(default=5, ge=2, le=50)
+    seed: int = 0
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
 class ScorerConfig(StrictModel):
-    """A scorer, and the name of its scores: without one, the scorer's."""
+    """A scorer, and the name of its scores: without one, the scorer's. With a `fit` it is the entry
+    of a judge that follows from it."""
 
     scorer: str
     name: Name = ""
+    fit: FitConfig | None = None
+    needs: ClassVar[Sequence[str]] = ()
 
     @model_validator(mode="after")
     def _takes_its_settings(self) -> Self:
-        takes = {"scorer", "name", *SCORERS[self.scorer].takes}
+        takes = {"scorer", "name", "fit", *SCORERS[self.scorer].takes}
         if others := sorted(self.model_fields_set - takes):
             raise ValueError(f"{self.scorer} has no setting {', '.join(others)}")
         return self
+
+    @property
+    def is_judge(self) -> bool:
+        """True where it gives labels."""
+        return self.fit is not None
 
     @property
     def weights(self) -> dict[str, str]:
@@ -162,49 +183,6 @@ class ScorersConfig(RootModel[tuple[Any, ...]]):
     """The key `scorers` of bench.yaml; `scorer_config` reads its entries."""
 
 
-class FitConfig(StrictModel):
-    """A judge that follows from a score: thresholds are fitted to the human labels of the `metric`
-    (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
-
-    metric: tuple[Name, ...] = Field(min_length=1)
-    folds: int = Field(default=5, ge=2, le=50)
-    seed: int = 0
-
-    @field_validator("metric", mode="before")
-    @classmethod
-    def _as_list(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
-
-@dataclass(frozen=True)
-class ScorerEntry:
-    """A scorer of the list `scorers`, or one that is a `baseline` beside them."""
-
-    name: str
-    config: ScorerConfig
-    baseline: bool = False
-    needs: Sequence[str] = ()
-    is_judge: ClassVar[bool] = False  # True where it gives labels
-
-    @property
-    def weights(self) -> Mapping[str, str]:
-        """Those of the scorer."""
-        return self.config.weights
-
-    @property
-    def hosts(self) -> list[str]:
-        """Those of the scorer."""
-        return self.config.hosts
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedEntry(ScorerEntry):
-    """A judge that follows from a scorer."""
-
-    fit: FitConfig
-    is_judge: ClassVar[bool] = True
-
-
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:
     """A scorer by its name or its settings. Raises SetupError with every problem."""
     settings = {"scorer": value} if isinstance(value, str) else value
@@ -231,6 +209,8 @@ def scorer_configs(
     names = Counter(config.name for config in configs)
     message = "two scorers have this name: give one another `name`"
     problems += [Problem(message, file, field=KEY, found=n) for n in names if names[n] > 1]
+    message = "has a `fit`: it belongs to `judges`"
+    problems += [Problem(message, file, field=KEY, found=c.name) for c in configs if c.fit]
     raise_any(problems)
     return configs
 
@@ -240,15 +220,9 @@ def listed() -> list[tuple[str, str]]:
     return [(name, kind.title) for name, kind in SCORERS.items()]
 
 
-def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FittedEntry:
+def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> ScorerConfig:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
-    config = gather("", scorer_config, scorer, str(file), node)
-    fit = gather("fit", validate, value.get("fit", {}), FitConfig, "", node_below(node, "fit"))
-    gather.raise_any()
-    assert config
-    assert fit
-    return FittedEntry(name=config.name, config=config, fit=fit)
+    return scorer_config({"fit": {}, **value}, str(file), node)
 
 
 def _line(node: yaml.Node | None) -> int | None:
@@ -257,14 +231,7 @@ def _line(node: yaml.Node | None) -> int | None:
 
 def scorer_entries(
     config: BenchConfig, file: Path, node: yaml.Node | None
-) -> Sequence[ScorerEntry]:
-    """The entries of the list `scorers` and, unless `controls` is off or names its own, the
-    baselines beside them. Raises SetupError with every problem."""
+) -> Sequence[ScorerConfig]:
+    """The entries of the list `scorers`. Raises SetupError with every problem."""
     section = config.section(KEY, ScorersConfig)
-    configs = scorer_configs(section.root if section else (), str(file), node_below(node, KEY))
-    entries = [ScorerEntry(config.name, config) for config in configs]
-    if entries and config.controls is True:
-        taken = {entry.name for entry in entries}
-        names = [name for name in BASELINES if name not in taken]
-        entries += [ScorerEntry(name, scorer_config(name), baseline=True) for name in names]
-    return entries
+    return scorer_configs(section.root if section else (), str(file), node_below(node, KEY))
