@@ -51,14 +51,12 @@ class Consistency(Shown):
 Units = Sequence[tuple[str, Sequence[int]]]  # by the name of their group, the rows of their texts
 
 
-def _units(texts: Iterable[tuple[int, tuple[str, str], str]]) -> Units:
-    """`texts` are (row, unit, group)."""
-    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
-    groups: dict[tuple[str, str], str] = {}
-    for row, unit, group in texts:
+def _units(texts: Iterable[tuple[int, tuple[str, ...]]]) -> Units:
+    """`texts` are rows and what texts of one unit share, their group first."""
+    rows_by_unit: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row, unit in texts:
         rows_by_unit[unit].append(row)
-        groups.setdefault(unit, group)
-    return [(groups[unit], rows) for unit, rows in rows_by_unit.items()]
+    return [(unit[0], rows) for unit, rows in rows_by_unit.items()]
 
 
 def repeated_rows(
@@ -104,7 +102,7 @@ def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
     """The steadiness where systems of a study answered several times, and where a stress test
     wrote answers anew."""
     units = _units(
-        (row, (answer.system, answer.question or answer.group), answer.group)
+        (row, (answer.group, answer.system, answer.question))
         for row, answer in enumerate(study.answers)
         if answer.system and answer.kind == "answer"
     )
@@ -162,9 +160,7 @@ def consistency(
     if not names:
         raise SetupError(Problem("no column holds numbers", read.file))
     questions, systems = read.filled(group), read.contents(system) if system else [""] * len(read)
-    units = _units(
-        (row, unit, unit[1]) for row, unit in enumerate(zip(systems, questions, strict=True))
-    )
+    units = _units(enumerate(zip(questions, systems, strict=True)))
     scored = [
         Candidate(name, "judge", column, is_ratio=name in RATIO_SCALES)
         for name, column in zip(names, read.numbers(*names).T, strict=True)

@@ -105,18 +105,15 @@ class LabelThresholds(Learner):
         curves = {m: Rising(np.array(f["knots"]), np.array(f["above"])) for m, f in fits.items()}
         first = fits[self._rubric.metrics[0].id]["sign"]
         for task, scored in self._kept.along(tasks):
-            if scored.value is None:
-                yield replace(verdict_of(task, self._rubric, {}), reason=scored.reason)
-                continue
-            labels, shares = {}, {}
-            for metric in self._rubric.metrics:
+            labels, shares, value = {}, {}, scored.value
+            for metric in self._rubric.metrics if value is not None else ():
                 fit = fits[metric.id]
-                score = fit["sign"] * scored.value
+                score = fit["sign"] * value
                 labels[metric.id] = metric.label_texts[np.searchsorted(fit["cuts"], score)]
                 shares[metric.id] = curves[metric.id].at(np.array([score]))[0]
             verdict = verdict_of(task, self._rubric, shares)
-            score = first * scored.value
-            yield replace(verdict, labels=labels, reason=scored.reason, score=score)
+            severe = None if value is None else first * value
+            yield replace(verdict, labels=labels, reason=scored.reason, score=severe)
 
     def close(self) -> None:
         """Give back the scorer's engine."""

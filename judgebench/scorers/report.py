@@ -57,7 +57,7 @@ _CHANCE = "By chance"
 _MINUS = f"Minus the {BEST_BASELINE}"
 _P = f"p, {BEST_BASELINE}"
 _HOLM = "Holm p of r"
-_HEADINGS = (*TITLES.values(), _CHANCE, _MINUS, _P, _HOLM)
+_HEADINGS = {heading: heading for heading in (*TITLES.values(), _CHANCE, _MINUS, _P, _HOLM)}
 _BRIEF = (TITLES["spearman"], _MINUS)
 _BRIEFLY = "How scorers go with the humans' severities"
 
@@ -126,7 +126,7 @@ def _with_rho(row: Row) -> str:
     return f"{row.judge} (rho {f'{cell.value} {cell.interval}'.strip()})"
 
 
-def _level(found: BesideHumans, level: str, columns: Sequence[str] = ()) -> Table:
+def _level(found: BesideHumans, level: str, columns: Sequence[str] | None = None) -> Table:
     """Every coefficient at one level, and one of them beside the best baseline, or some of the
     columns: a line for each scorer of each metric, then one of the baselines each and the median
     annotator."""
@@ -144,19 +144,18 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] = ()) -> Tabl
         best = is_difference and found.beats_controls(row.judge, row.metric, level)
         return replace(_cell(row), best=best)
 
-    return _coefficients(found.rows.select(scope=level), layout, line, columns, cell)
+    return _coefficients(found.rows.select(scope=level), layout, line, cell, columns)
 
 
 def _coefficients(
     rows: Sequence[Row],
     layout: Layout,
     line: Callable[[Row], tuple[str, str]],
-    columns: Sequence[str] = (),
-    cell: Callable[[Row], Content] | None = None,
+    cell: Callable[[Row], Content],
+    columns: Sequence[str] | None = None,
 ) -> Table:
-    shown = [row for row in rows if _is_shown(row)]
-    present = [heading for heading in _HEADINGS if heading in {*map(_heading, shown)}]
-    return layout.of(shown, line, _heading, columns or present, cell or _cell)
+    shown = filter(_is_shown, rows)
+    return replace(layout, headings=_HEADINGS).of(shown, line, _heading, columns, cell)
 
 
 def _is_shown(row: Row) -> bool:
@@ -276,7 +275,7 @@ def correlations_part(found: Correlations) -> ReportSection:
         title, notes = _COLUMNS_AT[level], (_ONLY_THESE if level == "system" else "",)
         layout = Layout(f"correlations_{level}", title, ("Beside", "Column"), notes, absent=None)
         rows = [row for row in found.rows if row["scope"] in (level, "")]
-        tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge)))
+        tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge), _cell))
     sentences = tuple(_columns_in_words(found))
     together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
     same = redundancy_block(found.rows, on_screen=not targets)
