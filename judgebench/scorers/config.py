@@ -15,12 +15,13 @@ from typing import Any, ClassVar, Literal, Self
 import yaml
 from pydantic import Field, RootModel, field_validator, model_validator
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, node_below, validate
 from judgebench.judges.config import Name
 from judgebench.models import hosts_of
 from judgebench.models.settings import BackendSettings
 from judgebench.runs.bench import BenchConfig
+from judgebench.runs.load import Gathered
 
 KEY = "scorers"
 Better = Literal["higher", "lower", ""]  # "" where nobody knows
@@ -199,19 +200,20 @@ def scorer_configs(
     values: Sequence[Any], file: str = "", node: yaml.Node | None = None
 ) -> list[ScorerConfig]:
     """Every scorer of a list. Raises SetupError with every problem."""
-    configs: list[ScorerConfig] = []
-    problems: list[Problem] = []
-    for i, value in enumerate(values):
-        try:
-            configs.append(scorer_config(value, file, node_below(node, i)))
-        except SetupError as error:
-            problems += error.problems
-    names = Counter(config.name for config in configs)
-    message = "two scorers have this name: give one another `name`"
-    problems += [Problem(message, file, field=KEY, found=n) for n in names if names[n] > 1]
-    message = "has a `fit`: it belongs to `judges`"
-    problems += [Problem(message, file, field=KEY, found=c.name) for c in configs if c.fit]
-    raise_any(problems)
+    gather = Gathered(file)
+    read = [
+        gather(KEY, scorer_config, value, file, node_below(node, i))
+        for i, value in enumerate(values)
+    ]
+    configs = [config for config in read if config]
+    for name, n in Counter(config.name for config in configs).items():
+        if n > 1:
+            message = "two scorers have this name: give one another `name`"
+            gather.tell(KEY, Problem(message, found=name))
+    for config in configs:
+        if config.fit:
+            gather.tell(KEY, Problem("has a `fit`: it belongs to `judges`", found=config.name))
+    gather.raise_any()
     return configs
 
 

@@ -45,8 +45,8 @@ _CONTROLS = (
     "whose direction nobody declared, counts in the direction in which it does best."
 )
 _THESE = (
-    "Intervals and permutation tests are about these systems. Whether it holds for systems like "
-    "these is asked by the |r| that so many systems need."
+    "Intervals and tests are about these systems. Whether it holds for systems like these is asked "
+    "by the |r| that so many systems need."
 )
 _PAIRS = (
     "Pairwise accuracy: of two answers, how often both humans and scores say the same of which is "
@@ -131,7 +131,7 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] | None = None
     columns: a line for each scorer of each metric, then one of the baselines each and the median
     annotator."""
     notes = (_TURNED, _PAIRS, _CONTROLS, _THESE if level == "system" else "")
-    layout = Layout(f"scorers_{level}", _LEVELS[level], ("Metric", "Scorer"), notes, absent=None)
+    layout = _layout("scorers", level, ("Metric", "Scorer"), *notes)
     if columns:
         layout = replace(layout, key="scorers_brief", title=_BRIEFLY, notes=(_TURNED, _CONTROLS))
 
@@ -147,6 +147,12 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] | None = None
     return _coefficients(found.rows.select(scope=level), layout, line, cell, columns)
 
 
+def _layout(table: str, level: str, stubs: tuple[str, ...], *notes: str) -> Layout:
+    """The declaration of a table of coefficients at one level."""
+    title = _LEVELS[level]
+    return Layout(f"{table}_{level}", title, stubs, notes, headings=_HEADINGS, absent=None)
+
+
 def _coefficients(
     rows: Sequence[Row],
     layout: Layout,
@@ -154,8 +160,7 @@ def _coefficients(
     cell: Callable[[Row], Content],
     columns: Sequence[str] | None = None,
 ) -> Table:
-    shown = filter(_is_shown, rows)
-    return replace(layout, headings=_HEADINGS).of(shown, line, _heading, columns, cell)
+    return layout.of(filter(_is_shown, rows), line, _heading, columns, cell)
 
 
 def _is_shown(row: Row) -> bool:
@@ -257,23 +262,14 @@ def _runs_cell(row: Row) -> Cell:
     return Cell(format(row.estimate, ",.0f"), remark=row.estimate.reason)
 
 
-_COLUMNS_AT = {
-    "pooled": "Over all items", "within": "Within groups, the mean of those that vary",
-    "system": "Over systems", GIVEN_SYSTEM: "Once the mean of each system is taken off",
-}  # fmt: skip
-_ONLY_THESE = (
-    "Intervals are about these systems. What would hold for systems like these depends on how many "
-    "they are."
-)
-
-
 def correlations_part(found: Correlations) -> ReportSection:
     """The part."""
     targets = found.rows.values("metric", "correlation")
-    tables = []
-    for level in found.rows.values("scope", "correlation"):
-        title, notes = _COLUMNS_AT[level], (_ONLY_THESE if level == "system" else "",)
-        layout = Layout(f"correlations_{level}", title, ("Beside", "Column"), notes, absent=None)
+    levels, tables = found.rows.values("scope", "correlation"), []
+    for level in levels:
+        # Where a row is a system, the interval is about systems like these.
+        note = _THESE if level == "system" and "pooled" in levels else ""
+        layout = _layout("correlations", level, ("Beside", "Column"), note)
         rows = [row for row in found.rows if row["scope"] in (level, "")]
         tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge), _cell))
     sentences = tuple(_columns_in_words(found))

@@ -126,8 +126,8 @@ def test_every_problem_of_the_scorers_at_once() -> None:
     with pytest.raises(jb.SetupError) as error:
         jb.score(frame(), ["rouge", {"scorer": "chrf", "stemmer": True}, "ter", "ter"])
     first, second, third = str(error.value).splitlines()
-    assert first.startswith("scorer: is no scorer; found rouge; allowed: column, ")
-    assert second.startswith("chrf has no setting stemmer; found ")
+    assert first.startswith("scorers.scorer: is no scorer; found rouge; allowed: column, ")
+    assert second.startswith("scorers: chrf has no setting stemmer; found ")
     assert third == "scorers: two scorers have this name: give one another `name`; found ter"
     with pytest.raises(jb.SetupError, match="has a `fit`: it belongs to `judges`; found length"):
         jb.score(frame(), [{"scorer": "length", "fit": {"metric": "points"}}])
