@@ -80,8 +80,7 @@ class LabelThresholds(Learner):
         x = np.array(scores, dtype=np.float64)
         fits = {m.id: self._fitted(m, x, train.labels[m.id]) for m in train.rubric.metrics}
         write_atomically(folder / _CUTS, to_json(fits).encode())
-        keys = ("n", "rho", "sign", "cuts")
-        return {"metrics": {m: {key: fit[key] for key in keys} for m, fit in fits.items()}}
+        return {}  # the file has all that was learnt
 
     def _fitted(self, metric: Metric, x: FloatArray, labels: IntArray) -> dict[str, Any]:
         rows = np.flatnonzero(np.isfinite(x) & (labels >= 0))

@@ -29,7 +29,7 @@ from judgebench.text import counted, listed
 _LEVELS: Mapping[str, str] = {
     "pooled": "Over all answers",
     "within": "Within questions: the mean over those whose answers differ",
-    "system": "Over systems: mean scores and mean severities",
+    "system": "Over systems",
     GIVEN_SYSTEM: "Over all answers, once the mean of each system is taken off",
 }
 CEILING = "Median annotator beside the others"
