@@ -81,9 +81,8 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
     yield from found.references
     for metric, title in found.titles.items():
         yield from _worth(found, metric, title)
-    codes = [of.mean.systems for of in found.humans.values() if of.mean.systems is not None]
-    yield from map(shows_nothing, sorted({int(of.max()) + 1 for of in codes}))
-    if not found.humans:
+    yield from _few_systems(found.rows, "association")
+    if not found.titles:
         yield "There are no human labels to hold the scorers against."
     elif not found.rows.select("ceiling"):
         yield "Each answer has one annotator's label: there is no human ceiling to compare with."
@@ -109,6 +108,12 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
         return
     verb = "goes" if len(better) == 1 else "go"
     yield f"{title}: {listed([*map(_with_rho, better)])} {verb} with the humans more than {rival}."
+
+
+def _few_systems(rows: Results, analysis: str) -> Iterator[str]:
+    """What so few systems cannot show, by how many are compared."""
+    systems = {row.estimate.n for row in rows.select(analysis, "pearson", scope="system")}
+    yield from map(shows_nothing, sorted(systems - {0}))
 
 
 def _best_baseline(found: BesideHumans, metric: str) -> str:
@@ -283,10 +288,7 @@ def _columns_in_words(found: Correlations) -> Iterator[str]:
     """Sentences on what so few can show, and how many columns show it."""
     for row in found.rows.select("agreement"):
         yield f"{row.metric}: Krippendorff's α (interval) of {row['raters']} is {row.estimate}."
-    systems = {
-        row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
-    }
-    yield from map(shows_nothing, sorted(systems))
+    yield from _few_systems(found.rows, "correlation")
     for target in found.rows.values("metric", "test"):
         tests = found.rows.select("test", "p_holm", metric=target, of="pearson")
         passed = sum(row.estimate.value is not None and row.estimate.value < 0.05 for row in tests)

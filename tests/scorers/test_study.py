@@ -146,9 +146,9 @@ def test_the_ceiling_is_an_annotator_beside_the_mean_of_the_others(ran: Ran) -> 
 
 
 def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
-    _, found, _ = ran
+    study, found, _ = ran
     assert isinstance(found, BesideHumans)
-    names = [run.name for run in found.runs]
+    names = scorers_of(study)
     shown = {m: {s for s in names if found.beats_controls(s, m)} for m in found.titles}
     assert shown == {"omission": {"good", "twin", "gappy"}, "hallucination": set()}
     text = joined(str(found))
