@@ -77,7 +77,6 @@ class ColumnConfig(ScorerConfig):
     """Numbers that were computed elsewhere: of the column `from` of the data files, which is
     kept with the answers. `better` says in which direction."""
 
-    name: Name
     source: str = Field(alias="from", min_length=1)
     better: Better = ""
 
