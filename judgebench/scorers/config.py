@@ -223,7 +223,7 @@ def listed() -> list[tuple[str, str]]:
 
 def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> ScorerConfig:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    return scorer_config({"fit": {}, **value}, str(file), node)
+    return scorer_config({**value, "fit": value.get("fit") or {}}, str(file), node)
 
 
 def _line(node: yaml.Node | None) -> int | None:

@@ -256,12 +256,13 @@ def test_scorer_and_fit_of_a_judge_are_both_read(tmp_path: Path) -> None:
 judges:
   - {name: a, scorer: rouge-l, fit: omission}
   - {name: b, scorer: rouge-l, stem: true, fit: {metric: omission, folds: 1}}
+  - {name: c, scorer: rouge-l, fit: }
 """
     bench, _ = write_notes(tmp_path, judges)
     said = [str(problem).removeprefix(str(bench)) for problem in jb.check([bench]).errors]
     assert [problem.split(";")[0].split(": ", 1)[1] for problem in said] == [
         "fit: must hold a mapping", "fit.folds: must be greater than or equal to 2",
-        "stem: is not a known key",
+        "stem: is not a known key", "fit.metric: Field required",
     ]  # fmt: skip
 
 
