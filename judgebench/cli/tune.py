@@ -88,7 +88,7 @@ def _waiting(run: Path) -> Iterator[str]:
         if review.waiting:
             decisions = counted(review.waiting, "decision")
             then = f"judgebench tune rounds {shlex.quote(str(run))} {name} --decisions FILE"
-            yield f"{name}: round {review.round} waits for {decisions}: {review.page}; then {then}"
+            yield f"{name} waits for {decisions}: {review.page}; then {then}"
 
 
 @app.command()
@@ -108,8 +108,6 @@ def rounds(
 
     review = revisions(run, name, decisions or ())
     typer.echo(f"{review.decided:,} of {review.waiting:,} that wait are decided: {review.page}")
-    if review.disputed:
-        typer.echo(f"Reviewers differ on {review.disputed:,}: these count as rejected.")
     if review.waiting and review.decided == review.waiting:
         typer.echo("All is decided: run judgebench tune again to learn from it.")
 
@@ -136,7 +134,6 @@ def review(
     Example: judgebench tune review runs/demo gpt-4o --to silver --decisions ann.csv
     """
     from judgebench.tuning.review import (
-        check_folder,
         reviewed,
         teacher_items,
         write_items,
@@ -146,7 +143,6 @@ def review(
     if quality and not decisions:
         raise typer.BadParameter("--quality learns from --decisions: give both")
     items, left_out = teacher_items(run, judges)
-    check_folder(items, to / "items.jsonl")
     parts = {"items": items, "left-out": left_out}
     if decisions:
         split = reviewed(items, decisions)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,10 +34,9 @@ from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work
-from judgebench.runs.load import open_judge
 from judgebench.stats.arrays import FloatArray
 from judgebench.studies.answers import indexed
-from judgebench.tuning.advisers import OfJudge, language_model
+from judgebench.tuning.advisers import Adviser, OfJudge, open_adviser
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, ExamplesConfig, files_of
 
 
@@ -253,31 +251,31 @@ _CASES, _LABELS = "cases.jsonl", "labels.json"
 def open_examples(entry: ExamplesConfig, bench: Bench, folder: Path) -> Examples:
     """The learner of an entry. Raises SetupError where its judge cannot be shown cases."""
     field = f"judges.{entry.name}.from"
-    judge = language_model(bench, entry.source, field)
+    asks = open_adviser(bench, entry.source, field, folder)
     prompt, allowed = (
-        judge.prompt,
+        asks.judge.prompt,
         "a prompt that shows one answer, whose reply is json or brackets",
     )
     is_plain = prompt.reply in ("json", "brackets") and prompt.shows == "answer"
-    if not is_plain or judge.config.knowledge:
+    if not is_plain or asks.judge.config.knowledge:
         message = "gives reasons with its labels, looks things up or is shown several texts, and "
         message += "labelled answers have labels alone to show"
-        raise SetupError(Problem(message, str(bench.file), None, field, judge.name, allowed))
-    return Examples(judge, partial(open_judge, judge, bench.file, folder), entry.k)
+        raise SetupError(Problem(message, str(bench.file), None, field, asks.judge.name, allowed))
+    return Examples(asks, entry.k)
 
 
 class Examples(OfJudge):
-    """The judge `judge`, with the `k` labelled cases that are nearest by their words (BM25) before
-    its question. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context Examples for
-    GPT-3?", section 3.
+    """The judge that it `asks`, with the `k` labelled cases that are nearest by their words (BM25)
+    before its question. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context
+    Examples for GPT-3?", section 3.
     """
 
-    def __init__(self, judge: LLMJudge, opened: Callable[[], LLMJudge], k: int) -> None:
-        super().__init__(judge, opened)
-        self._k, self.calls = k, (0, judge.calls_an_answer)
+    def __init__(self, asks: Adviser, k: int) -> None:
+        super().__init__(asks)
+        self._k, self.calls = k, (0, asks.judge.calls_an_answer)
 
     def describe(self) -> Mapping[str, Any]:
-        return {"learn": "examples", "from": self.original.signature, "k": self._k}
+        return {"learn": "examples", "from": self.asks.judge.signature, "k": self._k}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Keeps the cases. Raises SetupError where none can be shown with all of its labels."""
@@ -285,8 +283,8 @@ class Examples(OfJudge):
             metric.id: [metric.label_texts[i] if i >= 0 else "" for i in train.labels[metric.id]]
             for metric in train.rubric.metrics
         }
-        cases = _Cases(train.answers, labels, self.original, self._k)
-        for part in self.original.parts:
+        cases = _Cases(train.answers, labels, self.asks.judge, self._k)
+        for part in self.asks.judge.parts:
             if not any(cases.reply(part, row) for row in range(len(train))):
                 message = "no answer to learn from has a label of each of these"
                 found = ", ".join(metric.id for metric in part.metrics)
@@ -300,8 +298,8 @@ class Examples(OfJudge):
         answers = read_answers(folder / _CASES)
         labels = json.loads((folder / _LABELS).read_text())
         scores = WordSearch([*map(_text, answers)]).scores
-        cases = _Cases(answers, labels, self.asked, self._k, scores)
-        yield from self.asked.shown_before(cases.turns).judge(tasks)
+        cases = _Cases(answers, labels, self.asks.asked, self._k, scores)
+        yield from self.asks.asked.shown_before(cases.turns).judge(tasks)
 
 
 @dataclass

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +24,8 @@ from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work
-from judgebench.runs.load import open_judge
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.tuning.advisers import (
-    Adviser,
-    OfJudge,
-    costs_in,
-    judged_labels,
-    language_model,
-    open_adviser,
-    why_unread,
-)
+from judgebench.tuning.advisers import Adviser, OfJudge, costs_in, judged_labels, open_adviser
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.writer import FENCED, fenced, read_shape, schema_of
 
@@ -53,40 +43,36 @@ rules and no single case. {FENCED}"""
 def open_instructions(entry: InstructionsConfig, bench: Bench, folder: Path) -> Instructions:
     """The learner of an entry. Raises SetupError where its judges are no language models."""
     field = f"judges.{entry.name}"
-    judge = language_model(bench, entry.source, f"{field}.from")
-    if judge.prompt.shows != "answer":
+    asks = open_adviser(bench, entry.source, f"{field}.from", folder)
+    if asks.judge.prompt.shows != "answer":
         message, allowed = "is shown several texts at once", "a prompt that shows one answer"
-        raise SetupError(
-            Problem(message, str(bench.file), None, f"{field}.from", judge.name, allowed)
-        )
+        where = (str(bench.file), None, f"{field}.from", asks.judge.name)
+        raise SetupError(Problem(message, *where, allowed))
     writer = open_adviser(bench, entry.by or entry.source, f"{field}.by", folder)
-    return Instructions(entry, judge, partial(open_judge, judge, bench.file, folder), writer)
+    return Instructions(entry, asks, writer)
 
 
 class Instructions(OfJudge):
-    """The judge `judge`, by a wording of its instructions that `writer` revised."""
+    """The judge that it `asks`, by a wording of its instructions that `writer` revised."""
 
-    def __init__(
-        self, entry: InstructionsConfig, judge: LLMJudge, opened: Callable[[], LLMJudge],
-        writer: Adviser,
-    ) -> None:  # fmt: skip
-        super().__init__(judge, opened)
-        self._entry, self._writer, each = entry, writer, judge.calls_an_answer
+    def __init__(self, entry: InstructionsConfig, asks: Adviser, writer: Adviser) -> None:
+        super().__init__(asks)
+        self._entry, self._writer, each = entry, writer, asks.judge.calls_an_answer
         judged = _MAX_HELD_OUT * (1 + entry.revisions) + _SHOWN * entry.revisions
         self.calls = judged * each + entry.revisions, each
 
     def describe(self) -> Mapping[str, Any]:
         return {
             "learn": "instructions",
-            "from": self.original.signature,
-            "by": self._writer.signature,
+            "from": self.asks.judge.signature,
+            "by": self._writer.judge.signature,
             "search": {"revisions": self._entry.revisions, "seed": self._entry.seed},
             "asked": content_hash([_SYSTEM, _MAX_HELD_OUT, _SHOWN, _CHARACTERS, _MAX_GROWTH]),
         }
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Searches; the wording chosen is kept as a rubric file."""
-        search = _Search(self._entry, self.asked, self._writer, train, folder / SEARCH, work)
+        search = _Search(self._entry, self.asks.asked, self._writer, train, folder / SEARCH, work)
         with closing(self._writer):
             rubric, facts = search.best(np.random.default_rng(self._entry.seed))
         text = yaml.safe_dump(rubric.as_plain(), sort_keys=False, allow_unicode=True, width=88)
@@ -95,7 +81,8 @@ class Instructions(OfJudge):
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         rubric = load_rubric(folder / CHOSEN)
-        yield from self.asked.asked_otherwise(self.asked.name, rubric=rubric).judge(tasks)
+        judge = self.asks.asked.asked_otherwise(self.asks.judge.name, rubric=rubric)
+        yield from judge.judge(tasks)
 
     def costs(self, folder: Path) -> Iterator[float]:
         return costs_in(folder / SEARCH)
@@ -174,7 +161,7 @@ class _Search:
         try:
             return _worded(parent, read_shape(reply, _Wording).instructions)
         except ValueError:
-            return why_unread(reply)
+            return "unreadable"
 
     def _cases(self, rubric: Rubric, shown: TrainingSet) -> Iterator[str]:
         """Each answer, with what the judge and people said of it."""

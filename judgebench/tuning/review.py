@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,9 @@ CRITERIA = (
     Question("attribution", "Is what the reasons say of the answer really in the answer?"),
     Question("fluency", "Are the reasons fluent and easy to understand?"),
 )
+
+
+_FAILS = {"pass": 0.0, "fail": 1.0, "": np.nan}
 
 
 def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], Sequence[Item]]:
@@ -103,14 +107,6 @@ def write_items(items: Sequence[Item], path: Path) -> Path:
     return path
 
 
-def check_folder(items: Sequence[Item], path: Path) -> None:
-    """Raises SetupError where the file holds items of another review."""
-    lines = {to_line(item).encode("utf-8", "surrogatepass").strip() for item in items}
-    if path.is_file() and not lines.issuperset(path.read_bytes().splitlines()):
-        message = "holds items of another review: choose another folder"
-        raise SetupError(Problem(message, str(path), field="--to"))
-
-
 def write_page(items: Sequence[Item], path: Path) -> Path:
     """The page on which people check the items, without seeing who wrote the labels."""
     html = review_page(path.parent.name, [*map(_shown, items)], CRITERIA)
@@ -119,18 +115,36 @@ def write_page(items: Sequence[Item], path: Path) -> Path:
 
 
 def _shown(item: Item) -> Item:
-    """An item of the page."""
+    """An item of the page. Not who wrote it: that would be judged instead of what was written."""
     labels = "\n".join(f"{metric}: {label}" for metric, label in item["labels"].items())
-    sections = [
-        ["Question", item["question"]], ["Answer", item["text"]], ["Labels", labels],
-        ["Reasons", item["rationale"]],
-    ]  # fmt: skip
+    sections = [["Labels", labels], ["Reasons", item["rationale"]]]
     for number, lookup in enumerate(item["transcript"], start=1):
         text = "\n\n".join([lookup["question"], *lookup["passages"]])
         sections.append([f"Looked up {number}", text, True])
-    # Not who wrote it: that would be judged instead of what was written.
     key = content_hash([item["item_id"], item["teacher"]["signature"]])
-    return {"id": key, "title": item["item_id"], "sections": sections}
+    return page_item(key, item["item_id"], (item["question"], item["text"]), sections)
+
+
+def page_item(key: str, title: str, answer: tuple[str, str], sections: list[Any]) -> Item:
+    """An item of a page: question and text of an answer, and what else is to be read."""
+    question, text = answer
+    texts = [["Question", question], ["Answer", text], *sections]
+    return {"id": key, "title": title, "sections": texts}
+
+
+def decided(
+    tables: Sequence[Path], items: Sequence[Item], questions: Sequence[Question]
+) -> Mapping[str, Mapping[str, str]]:
+    """What several people said of the items of a page, by its id and the question's key: the answer
+    that finds most wrong, blank where nobody gave one. Raises SetupError as `read_tables`."""
+    words: dict[str, dict[str, str]] = {}
+    for rows in read_tables(tables, items, questions):
+        for item, row in rows.items():
+            before = words.get(item, row)
+            words[item] = {
+                q.key: max(before[q.key], row[q.key], key=("", *q.answers).index) for q in questions
+            }
+    return words
 
 
 @dataclass(frozen=True)
@@ -160,29 +174,24 @@ def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
     AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
     not both can be of the same items by the same rule. Raises SetupError as `read_tables`.
     """
-    shown = [*map(_shown, items)]
-    decisions = read_tables(tables, shown, CRITERIA)
     keys = [criterion.key for criterion in CRITERIA]
-    fails = np.array([[_fails(decisions, item["id"], key) for key in keys] for item in shown])
+    shown = [*map(_shown, items)]
+    decisions = decided(tables, shown, CRITERIA)
+    words = [decisions.get(item["id"], dict.fromkeys(keys, "")) for item in shown]
+    fails = np.array([[_FAILS[row[key]] for key in keys] for row in words])
     # 1 where any is failed, else 0, and NaN where one has no answer.
     is_dropped = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
-    questions = [item["question"] or item["item_id"] for item in items]
-    groups = np.unique(questions, return_inverse=True)[1]
+    groups = np.unique([i["question"] or i["item_id"] for i in items], return_inverse=True)[1]
     rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
     rows = [Row("review", f"fails {k}", rate(x)) for k, x in zip(keys, fails.T, strict=True)]
-    accepted, rejected, undecided = list[Item](), list[Item](), list[Item]()
-    for item, row, dropped in zip(items, fails, is_dropped, strict=True):
-        if np.isnan(dropped):
-            undecided.append(item)
-        elif dropped:
-            rejected.append({**item, "failed": np.array(keys)[row == 1].tolist()})
-        else:
-            accepted.append(item)
-    rates = Results((*rows, Row("review", "dropped", rate(is_dropped))))
-    return Reviewed(accepted, rejected, undecided, rates)
-
-
-def _fails(decisions: Sequence[Mapping[str, Mapping[str, str]]], item: str, key: str) -> float:
-    """1 where anybody fails the item on the criterion, 0 where somebody passes it, else NaN."""
-    words = {table[item][key] for table in decisions if item in table} - {""}
-    return float("fail" in words) if words else np.nan
+    rejected = [
+        {**item, "failed": [key for key in keys if row[key] == "fail"]}
+        for item, row, dropped in zip(items, words, is_dropped, strict=True)
+        if dropped == 1
+    ]
+    return Reviewed(
+        [item for item, dropped in zip(items, is_dropped, strict=True) if dropped == 0],
+        rejected,
+        [item for item, dropped in zip(items, is_dropped, strict=True) if np.isnan(dropped)],
+        Results((*rows, Row("review", "dropped", rate(is_dropped)))),
+    )

@@ -29,6 +29,7 @@ from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import check_local, load_bench
+from judgebench.tuning.advisers import Adviser
 from judgebench.tuning.examples import Examples
 
 SHOTS = """
@@ -153,7 +154,7 @@ def learnt(
     })  # fmt: skip
     prompt = load_prompt(settings.prompt)
     judge = LLMJudge(settings, train.rubric, prompt, backend)
-    learner = Examples(judge, lambda: judge, k)
+    learner = Examples(Adviser(judge, lambda: judge), k)
     folder.mkdir(exist_ok=True)
     work = Work(RunFolder(folder), NoProgress(), Budget(None), Stop())
     learner.fit(train, folder, work)

@@ -76,8 +76,7 @@ def search(
     settings = JudgeConfig(name="m", backend="scripted:x", parse_retries=0)
     judge = LLMJudge(settings, TONE, load_prompt("structured"), backend)
     made = InstructionsConfig.model_validate(config | entry)
-    writer = Adviser(settings, "writer", lambda: backend)
-    learner = Instructions(made, judge, lambda: judge, writer)
+    learner = Instructions(made, Adviser(judge, lambda: judge), Adviser(judge, lambda: judge))
     return learner, dict(learner.fit(train, folder, work))
 
 
@@ -112,8 +111,7 @@ def test_the_reviser_is_shown_mistakes_and_what_people_said(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("reply", "outcome"),
     [
-        (Reply("", "", "refused", error="no"), "refused"),
-        ("I'm sorry, but I cannot help with that.", "refused"),
+        (Reply("", "", "refused", error="no"), "unreadable"),
         ("Here are better instructions!", "unreadable"),
         (json.dumps({"labels": ["Good", "Bad"]}), "unreadable"),
         (proposal(" "), "empty or too long"),

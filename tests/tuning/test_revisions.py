@@ -88,7 +88,7 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     assert code == 0, err
     page = run / "tuning" / "who" / "revisions.html"
     end = f": {page}; then judgebench tune rounds {run} who --decisions FILE"
-    assert err.strip().splitlines()[-1].startswith("who: round 1 waits for ")
+    assert err.strip().splitlines()[-1].startswith("who waits for ")
     assert err.strip().endswith(end)
     assert page.is_file()
     # What learning brought is left open while people have not decided.
@@ -115,9 +115,6 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
     assert f"{waiting - 1} of {waiting} that wait are decided" in out
     assert not (run / "tuning" / "who" / "decisions.json").exists()
-    decide(run, table, {"model-x": "accept", "model-y": "accept"}, reviewer="")
-    code, _, err = call("tune", "rounds", run, "who", "--decisions", table)
-    assert "reviewer: is blank" in err
     code, _, err = call("tune", "rounds", run, "who", "--decisions", table, "--decisions", table)
     assert "said.csv: is given twice" in err
     # Of two who differ, the one who rejects counts, whoever is named last.
@@ -126,10 +123,8 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     decide(run, second, {"model-x": "accept", "model-y": "accept"}, reviewer="Amy")
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table, "--decisions", second)
     assert "All is decided: run judgebench tune again to learn from it." in out
-    assert "Reviewers differ on " in out
     decisions = json.loads((run / "tuning" / "who" / "decisions.json").read_text()).values()
-    assert {row["decision"] for row in decisions} == {"accept", "reject"}
-    assert {row["reviewer"] for row in decisions} == {"Dr Who, Amy"}
+    assert set(decisions) == {"accept", "reject"}
     tune(bench, run)
     found = facts(run)
     assert sum(fact["rounds"][0]["revised"] for fact in found) > 0

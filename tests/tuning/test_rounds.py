@@ -173,7 +173,7 @@ def test_no_gain_is_shown_of_noise(tmp_path: Path, noise: str) -> None:
 def decide(trial: Trial, accept: Callable[[str], bool]) -> int:
     """Decide all that waits, as people do."""
     waiting = sorted({key for fact in trial.facts for key in fact["waiting"]})
-    words = {key: {"decision": "accept" if accept(key) else "reject"} for key in waiting}
+    words = {key: "accept" if accept(key) else "reject" for key in waiting}
     (trial.folder / "tuning" / "j" / DECISIONS).write_text(json.dumps(words))
     return len(waiting)
 
