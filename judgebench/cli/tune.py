@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +22,6 @@ from judgebench.cli.options import (
     pairs_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
-from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.runs.bench import Bench
@@ -67,28 +65,11 @@ def bench(
     check: Callable[[Bench], object] = bool
     if export and to:
         check = partial(check_export, name=export, to=to, merged=merged)
-    folder = benchmark(asked, TuningExtension(check=check))
+    benchmark(asked, TuningExtension(check=check))
     if export and to and not extent.dry_run:
         loaded = jb.load_bench(bench, data_folder=extent.data_folder)
         jb.export_judge(loaded, export, to, folder=run, merged=merged)
         typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
-    if folder:
-        echo_each(_waiting(folder), err=True)
-
-
-def _waiting(run: Path) -> Iterator[str]:
-    """A line for each judge whose rounds wait for people, with the page on which they decide."""
-    from judgebench.runs.folder import RunFolder
-    from judgebench.tuning.rounds import revisions
-
-    judges = RunFolder(run).manifest()["judges"]
-    names = [n for n, j in judges.items() if "rounds" in j["about"] and j["kind"] != "tuning"]
-    for name in names:
-        review = revisions(run, name)
-        if review.waiting:
-            decisions = counted(review.waiting, "decision")
-            then = f"judgebench tune rounds {shlex.quote(str(run))} {name} --decisions FILE"
-            yield f"{name} waits for {decisions}: {review.page}; then {then}"
 
 
 @app.command()

@@ -10,8 +10,8 @@ last, and all that is left the block between.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,13 @@ from judgebench.data.conversation import answer_line, read_answers
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_models, to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
 from judgebench.judges.retrieval import WordSearch
-from judgebench.learning.folds import alike_texts, components
+from judgebench.learning.folds import alike, alike_texts, components
 from judgebench.learning.learnt import Learner, Material, TrainingSet, verdict_of
 from judgebench.models.checkpoints import ChatEncoder, tokenizer_of
 from judgebench.models.contract import Message, Request
+from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench
@@ -151,8 +151,8 @@ def with_silver(material: Material, silver: Mapping[str, TrainingSet]) -> Materi
         return material
     answers = [*material.answers, *(a for labelled in silver.values() for a in labelled.answers)]
     every = indexed([replace(answer, item_id=str(row)) for row, answer in enumerate(answers)])
-    asked = [replace(a, text=a.question or f"without a question: {a.item_id}") for a in every]
-    question = components(every.clusters.codes, alike_texts(indexed(asked)))
+    questions = [a.question or f"without a question: {a.item_id}" for a in every]
+    question = components(every.clusters.codes, alike(questions))
     text, begin, sets = alike_texts(every), len(material.answers), {}
     folds = replace(material.folds, question=question[:begin], text=text[:begin])
     for name, labelled in silver.items():
@@ -185,7 +185,7 @@ class BySystem(Learner):
                     by_system[""][label] += 1
                     by_system.setdefault(system, [0] * len(metric.labels))[label] += bool(system)
         write_atomically(folder / _COUNTS, to_json(counts).encode())
-        return {"systems": sorted(set(systems))}
+        return {}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         counts = json.loads((folder / _COUNTS).read_text())
@@ -279,73 +279,63 @@ class Examples(OfJudge):
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Keeps the cases. Raises SetupError where none can be shown with all of its labels."""
-        labels = {
-            metric.id: [metric.label_texts[i] if i >= 0 else "" for i in train.labels[metric.id]]
-            for metric in train.rubric.metrics
-        }
-        cases = _Cases(train.answers, labels, self.asks.judge, self._k)
         for part in self.asks.judge.parts:
-            if not any(cases.reply(part, row) for row in range(len(train))):
+            ids = [metric.id for metric in part.metrics]
+            if not np.all([train.labels[metric] >= 0 for metric in ids], axis=0).any():
                 message = "no answer to learn from has a label of each of these"
-                found = ", ".join(metric.id for metric in part.metrics)
                 allowed = "a judge with `mode: per_metric`, or fewer `metrics`"
-                raise SetupError(Problem(message, "", None, "rubric", found, allowed))
+                raise SetupError(Problem(message, "", None, "rubric", ", ".join(ids), allowed))
+        labels = {metric: codes.tolist() for metric, codes in train.labels.items()}
         write_atomically(folder / _CASES, "".join(map(answer_line, train.answers)).encode())
         write_atomically(folder / _LABELS, to_json(labels).encode())
         return {"cases": len(train)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
-        answers = read_answers(folder / _CASES)
-        labels = json.loads((folder / _LABELS).read_text())
-        scores = WordSearch([*map(_text, answers)]).scores
-        cases = _Cases(answers, labels, self.asks.asked, self._k, scores)
+        answers, labels = read_answers(folder / _CASES), json.loads((folder / _LABELS).read_text())
+        search = WordSearch([*map(_text, answers)])
+        cases = _Cases(answers, labels, self.asks.judge.prompt, self._k, search)
         yield from self.asks.asked.shown_before(cases.turns).judge(tasks)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Cases:
-    """The labelled cases of a folder, and what is said of them to `judge`. `scores` says of a text
-    how near each case is, (cases,)."""
+    """The labelled cases of a folder, and what is said of them to a judge with this prompt."""
 
     answers: Sequence[Answer]
-    labels: Mapping[str, Sequence[str]]  # empty where there is none
-    judge: LLMJudge
+    labels: Mapping[str, Sequence[int]]  # by metric, -1 where there is none
+    prompt: Prompt
     k: int
-    scores: Callable[[str], FloatArray] = field(default=lambda text: np.zeros(0))
+    search: WordSearch
 
     def turns(self, part: Rubric, answer: Answer) -> Iterator[Message]:
-        """The turns before the question about `answer`: the farthest case first."""
-        for row in reversed(self._nearest(part, answer)):
-            yield Message("user", self.judge.prompt.render(part, self.answers[row])[1])
-            yield Message("assistant", self.reply(part, row))
-
-    def reply(self, part: Rubric, row: int) -> str:
-        """The judge's reply to a case; empty where it lacks a label."""
-        labels = {metric.id: self.labels[metric.id][row] for metric in part.metrics}
-        if not all(labels.values()):
-            return ""
-        return written_reply(self.judge.prompt.reply, part, labels)
-
-    def _nearest(self, part: Rubric, answer: Answer) -> list[int]:
-        """The nearest first. Where all have the same labels, the last gives way to the nearest with
-        others."""
+        """The turns before the question about `answer`: the farthest case first. Where all of the
+        nearest have the same labels, the last gives way to the nearest with others."""
         able = self._able(part, answer)
         nearest = list(islice(able, self.k))
-        replies = {self.reply(part, row) for row in nearest}
+        replies = {self._reply(part, row) for row in nearest}
         if len(replies) == 1 and self.k > 1:
-            others = (row for row in able if self.reply(part, row) not in replies)
+            others = (row for row in able if self._reply(part, row) not in replies)
             nearest[-1] = next(others, nearest[-1])
-        return nearest
+        for row in reversed(nearest):
+            yield Message("user", self.prompt.render(part, self.answers[row])[1])
+            yield Message("assistant", self._reply(part, row))
 
     def _able(self, part: Rubric, answer: Answer) -> Iterator[int]:
         """Cases with all labels, the nearest first, each text once and none with that of the
         answer."""
         seen = {normalise(answer.text)}
-        for row in np.argsort(-self.scores(_text(answer)), kind="stable").tolist():
+        for row in np.argsort(-self.search.scores(_text(answer)), kind="stable").tolist():
             text = normalise(self.answers[row].text)
-            if text not in seen and self.reply(part, row):
+            if (
+                text not in seen
+                and min(self.labels[metric.id][row] for metric in part.metrics) >= 0
+            ):
                 seen.add(text)
                 yield row
+
+    def _reply(self, part: Rubric, row: int) -> str:
+        labels = {m.id: m.label_texts[self.labels[m.id][row]] for m in part.metrics}
+        return written_reply(self.prompt.reply, part, labels)
 
 
 def _text(answer: Answer) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -103,31 +102,23 @@ class _Search:
         """The wording that is right most often on a nested part, if that is more often than the one
         before by more than a standard error of the difference; else the one before. And the facts
         of the search."""
-        shown, held_out = self._parts(rng)
-        rubrics, outcomes = [self.train.rubric], Counter[str]()
+        shown, held_out = next(self.train.folds(3, self.entry.seed))
+        if not len(shown) or not len(held_out):
+            raise SetupError("no question is left to choose a wording by: label more questions")
+        held_out = _drawn(held_out, _MAX_HELD_OUT, rng)
+        rubrics = [self.train.rubric]
         right = self._right(self.train.rubric, held_out)[None]
         for number in range(self.entry.revisions):
             parent = rubrics[int(right.mean(axis=1).argmax())]
-            revised = self._revised(parent, _drawn(shown, _SHOWN, rng), number)
-            if isinstance(revised, str):
-                outcomes[revised] += 1
-            else:
+            if revised := self._revised(parent, _drawn(shown, _SHOWN, rng), number):
                 rubrics.append(revised)
                 right = np.vstack([right, self._right(revised, held_out)])
         best = _shown_best(right)
         facts = {
-            "proposals": {**outcomes, "tried": len(rubrics) - 1}, "held": len(held_out),
+            "tried": len(rubrics) - 1, "chosen": best, "held": len(held_out),
             "right_before": float(right[0].mean()), "right_best": float(right.mean(axis=1).max()),
-            "chosen": f"revision {best} of {len(right) - 1}" if best else "the wording before",
         }  # fmt: skip
         return rubrics[best], facts
-
-    def _parts(self, rng: np.random.Generator) -> tuple[TrainingSet, TrainingSet]:
-        """Answers that revisions are made of, and answers that are held back to choose by."""
-        shown, held_out = next(self.train.folds(3, self.entry.seed))
-        if not len(shown) or not len(held_out):
-            raise SetupError("no question is left to choose a wording by: label more questions")
-        return shown, _drawn(held_out, _MAX_HELD_OUT, rng)
 
     def _right(self, rubric: Rubric, part: TrainingSet) -> FloatArray:
         """(answers,): of the labels of each, the share that the judge gives by this wording."""
@@ -141,8 +132,8 @@ class _Search:
         judge = self.judge.asked_otherwise(name, rubric=rubric)
         return judged_labels(judge, part, self.folder, self.work)
 
-    def _revised(self, parent: Rubric, shown: TrainingSet, number: int) -> Rubric | str:
-        """Another wording, or what became of the proposal."""
+    def _revised(self, parent: Rubric, shown: TrainingSet, number: int) -> Rubric | None:
+        """The rubric with other instructions and nothing else; None where none were proposed."""
         labels = "\n\n".join(map(Metric.prompt_line, parent.metrics))
         user = "\n\n".join([
             f"The instructions:\n{parent.instructions}",
@@ -155,13 +146,15 @@ class _Search:
         messages = (Message("system", _SYSTEM), Message("user", user))
         request = Request(key, messages, schema_of(_Wording), tokens, 1.0, None, seed)
         name, path = f"{self.entry.name} revises", self.folder / _PROPOSALS
-        reply = self.writer.replies({key: request}, path, self.work, name).get(key)
-        if reply is None:
-            return "no reply"
+        replies = self.writer.replies({key: request}, path, self.work, name)
         try:
-            return _worded(parent, read_shape(reply, _Wording).instructions)
-        except ValueError:
-            return "unreadable"
+            text = disarm(read_shape(replies[key], _Wording).instructions.strip())
+        except (KeyError, ValueError):  # no reply came, or it has another shape
+            return None
+        is_short = 0 < len(text) <= _MAX_GROWTH * len(parent.instructions) + 2000
+        if not is_short or text == parent.instructions:
+            return None
+        return parent.model_copy(update={"instructions": text})
 
     def _cases(self, rubric: Rubric, shown: TrainingSet) -> Iterator[str]:
         """Each answer, with what the judge and people said of it."""
@@ -191,13 +184,3 @@ def _shown_best(right: FloatArray) -> int:
 
 class _Wording(BaseModel):
     instructions: str
-
-
-def _worded(parent: Rubric, text: str) -> Rubric | str:
-    """The rubric with other instructions and nothing else; or why there is none."""
-    text = disarm(text.strip())
-    if not text or len(text) > _MAX_GROWTH * len(parent.instructions) + 2000:
-        return "empty or too long"
-    if text == parent.instructions:
-        return "changes nothing"
-    return parent.model_copy(update={"instructions": text})

@@ -41,8 +41,7 @@ STATED = ("accuracy", "balanced_accuracy", "kappa_quadratic", "severe_recall")
 class Learnt:
     """One judge that learns. `needs` are the judges that it learnt from, `otherwise` holds the same
     judge taught in another way, by what the way is called (`in-sample`, `n50`, `without-SYSTEM`,
-    …), `waiting` the number of revisions that people have to decide on before it has learnt what it
-    is to learn."""
+    …), `waiting` the number of revisions that people have to decide on."""
 
     name: str
     needs: Sequence[str]
@@ -53,11 +52,13 @@ class Learnt:
 
 def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     """The judges of a study that learnt; None where there is none."""
+    from judgebench.tuning.rounds import waiting_in
+
     names = {judge.name for judge in study.judges}
     judges: Mapping[str, Any] = folder.manifest()["judges"]
     taught = {
         name: Learnt(
-            name, entry["from"], waiting=_waiting(folder, name), joined=entry["folds"]["joined"]
+            name, entry["from"], {}, len(waiting_in(folder, name)), entry["folds"]["joined"]
         )
         for name, entry in judges.items()
         if name in names and entry["about"].get("judge") == "learnt" and "learn" in entry["about"]
@@ -69,20 +70,11 @@ def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     return tuple(taught.values()) or None
 
 
-def _waiting(folder: RunFolder, name: str) -> int:
-    about = folder.manifest()["judges"][name]["about"]
-    if about.get("rounds", {}).get("decide") != "people":
-        return 0
-    from judgebench.tuning.rounds import cells_of, waiting_in
-
-    return len(waiting_in(cells_of(folder, name)))
-
-
 @dataclass(frozen=True, repr=False)
 class Tuned(JudgesShown):
     """The worth of judges that learn, out of fold. `titles` are those of the metrics, `judges` the
     kinds of all judges of the study. `waiting` are the revisions that people have to decide on, by
-    judge: until then there is no row of what learning brought. `joined` says that answers that say
+    judge: what it learnt so far is without them. `joined` says that answers that say
     nearly the same are in one fold."""
 
     presented_by = "judgebench.tuning.report:tuning_part"
@@ -142,7 +134,7 @@ def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterat
     reached = {key: -np.inf if value is None else value for key, value in values.items()}
     for learnt in taught:
         judge = judges[learnt.name]
-        if not judge.judges(metric) or learnt.waiting:
+        if not judge.judges(metric):
             continue
         those = rivals[learnt.name]
         # Of equally good rivals the first is the strongest.

@@ -108,7 +108,7 @@ def tuning_part(tuned: Tuned) -> ReportSection:
 def _waits(tuned: Tuned) -> Iterator[str]:
     for judge, n in tuned.waiting.items():
         decisions = counted(n, "decision of people", "decisions of people")
-        yield f"{judge} waits for {decisions}: what learning brought is shown once they are made."
+        yield f"{judge} waits for {decisions} (judgebench tune rounds) and learnt without them."
 
 
 def show(tuned: Tuned, spec: TuningTable) -> Table:

@@ -350,9 +350,9 @@ def cells_of(folder: RunFolder, name: str) -> Sequence[Mapping[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(paths)]
 
 
-def waiting_in(cells: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-    """The keys of the proposals that wait for a decision of people."""
-    return sorted({key for cell in cells for key in cell["waiting"]})
+def waiting_in(folder: RunFolder, name: str) -> Sequence[str]:
+    """The keys of the proposals for a judge that wait for a decision of people."""
+    return sorted({key for cell in cells_of(folder, name) for key in cell["waiting"]})
 
 
 def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
@@ -369,7 +369,7 @@ def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
     answers = {answer.item_id: answer for answer in folder.answers()}
     proposals = {p["key"]: p for cell in cells for p in cell["proposals"]}
     items = {key: _item(p, answers[p["item_id"]]) for key, p in proposals.items()}
-    waiting, page = waiting_in(cells), home / "revisions.html"
+    waiting, page = waiting_in(folder, name), home / "revisions.html"
     html = review_page("revisions", [items[key] for key in waiting], _QUESTIONS)
     write_atomically(page, html.encode())
     rows = decided(tables, list(items.values()), _QUESTIONS)
