@@ -115,6 +115,7 @@ def review(
     Example: judgebench tune review runs/demo gpt-4o --to silver --decisions ann.csv
     """
     from judgebench.tuning.review import (
+        rate_sentences,
         reviewed,
         teacher_items,
         write_items,
@@ -123,12 +124,13 @@ def review(
 
     if quality and not decisions:
         raise typer.BadParameter("--quality learns from --decisions: give both")
-    items, left_out = teacher_items(run, judges)
-    parts = {"items": items, "left-out": left_out}
+    items, n_left_out = teacher_items(run, judges)
+    typer.echo(f"{n_left_out:,} left out, without every label")
+    parts = {"items": items}
     if decisions:
         split = reviewed(items, decisions)
         parts |= {"accepted": split.accepted, "rejected": split.rejected}
-        echo_each(split.sentences())
+        echo_each(rate_sentences(split.rates))
         if quality:
             from judgebench.tuning.quality import Classifier, sentences
 

@@ -31,12 +31,9 @@ CRITERIA = (
 )
 
 
-_FAILS = {"pass": 0.0, "fail": 1.0, "": np.nan}
-
-
-def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], Sequence[Item]]:
-    """The labels of these judges of a run folder, item by item, with where they come from; and what
-    is left out, each with a `reason`: no verdict, or one without every label.
+def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], int]:
+    """The labels of these judges of a run folder, item by item, with where they come from; and how
+    many are left out, without a verdict or with one that lacks a label.
 
     Answers only: pairs, criteria and altered answers are passed over. Raises SetupError where there
     is no such run or judge, where a judge learnt from human labels or is a baseline, and where no
@@ -48,19 +45,17 @@ def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], S
         raise SetupError(Problem("has no metric of answers", str(run), field="rubric"))
     altered = folder.ids_beside()
     answers = [a for a in folder.answers() if a.kind == "answer" and a.item_id not in altered]
-    kept, left_out = list[Item](), list[Item]()
+    items = list[Item]()
     for teacher in teachers:
         verdicts = folder.latest_verdicts(teacher, _signature(folder, teacher), indexed(answers))
-        for answer in answers:
-            verdict = verdicts.get(answer.item_id)
-            if verdict is not None and _has_every_label(verdict, rubric):
-                kept.append(_item(answer, rubric, teacher, verdict))
-            else:
-                reason = f"{verdict.status}: {verdict.reason}" if verdict else "no verdict"
-                left_out.append({"item_id": answer.item_id, "teacher": teacher, "reason": reason})
-    if not kept:
+        items += [
+            _item(answer, rubric, teacher, verdicts[answer.item_id])
+            for answer in answers
+            if _has_every_label(verdicts.get(answer.item_id), rubric)
+        ]
+    if not items:
         raise SetupError(Problem(f"no item of {', '.join(teachers)} is left", str(run)))
-    return kept, left_out
+    return items, len(answers) * len(teachers) - len(items)
 
 
 def _signature(folder: RunFolder, teacher: str) -> str:
@@ -80,11 +75,10 @@ def _signature(folder: RunFolder, teacher: str) -> str:
     return str(judges[teacher]["signature"])
 
 
-def _has_every_label(verdict: Verdict, rubric: Rubric) -> bool:
-    labels = verdict.labels
-    return verdict.status is Status.OK and all(
-        labels.get(metric.id) in metric.label_texts for metric in rubric.metrics
-    )
+def _has_every_label(verdict: Verdict | None, rubric: Rubric) -> bool:
+    if verdict is None or verdict.status is not Status.OK:
+        return False
+    return all(verdict.labels.get(metric.id) in metric.label_texts for metric in rubric.metrics)
 
 
 def _item(answer: Answer, rubric: Rubric, teacher: str, verdict: Verdict) -> Item:
@@ -161,10 +155,11 @@ class Reviewed:
     undecided: Sequence[Item]
     rates: Results
 
-    def sentences(self) -> Iterator[str]:
-        """The rates, with their intervals."""
-        for row in self.rates:
-            yield f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})"
+
+def rate_sentences(rates: Results) -> Iterator[str]:
+    """Shares, with their intervals."""
+    for row in rates:
+        yield f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})"
 
 
 def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
@@ -174,24 +169,24 @@ def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
     AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
     not both can be of the same items by the same rule. Raises SetupError as `read_tables`.
     """
-    keys = [criterion.key for criterion in CRITERIA]
-    shown = [*map(_shown, items)]
+    shown, keys = [*map(_shown, items)], [criterion.key for criterion in CRITERIA]
     decisions = decided(tables, shown, CRITERIA)
-    words = [decisions.get(item["id"], dict.fromkeys(keys, "")) for item in shown]
-    fails = np.array([[_FAILS[row[key]] for key in keys] for row in words])
+    words = np.array([
+        [decisions.get(item["id"], {}).get(key, "") for key in keys] for item in shown
+    ])  # fmt: skip
+    fails = np.select([words == "fail", words == "pass"], [1.0, 0.0], np.nan)
     # 1 where any is failed, else 0, and NaN where one has no answer.
     is_dropped = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
     groups = np.unique([i["question"] or i["item_id"] for i in items], return_inverse=True)[1]
     rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
     rows = [Row("review", f"fails {k}", rate(x)) for k, x in zip(keys, fails.T, strict=True)]
-    rejected = [
-        {**item, "failed": [key for key in keys if row[key] == "fail"]}
-        for item, row, dropped in zip(items, words, is_dropped, strict=True)
-        if dropped == 1
-    ]
+    accepted, rejected = np.flatnonzero(is_dropped == 0), np.flatnonzero(is_dropped == 1)
     return Reviewed(
-        [item for item, dropped in zip(items, is_dropped, strict=True) if dropped == 0],
-        rejected,
-        [item for item, dropped in zip(items, is_dropped, strict=True) if np.isnan(dropped)],
+        [items[row] for row in accepted.tolist()],
+        [
+            {**items[row], "failed": np.array(keys)[fails[row] == 1].tolist()}
+            for row in rejected.tolist()
+        ],
+        [items[row] for row in np.flatnonzero(np.isnan(is_dropped)).tolist()],
         Results((*rows, Row("review", "dropped", rate(is_dropped)))),
     )

@@ -63,6 +63,7 @@ class Dialogue:
     taught: str
     judged: str
     turns: list[Mapping[str, str]] = field(default_factory=list)
+    decision: str = ""  # ACCEPT, REJECT, or empty where people have to decide
 
     @property
     def outcome(self) -> str:
@@ -90,6 +91,7 @@ class Dialogue:
             "item_id": self.answer.item_id, "metric": self.metric.id, "was": self.taught,
             "judged": self.judged, "now": self.proposal["label"],
             "reason": self.proposal["reason"], "outcome": self.outcome, "transcript": self.turns,
+            "decision": self.decision,
         }  # fmt: skip
 
 
@@ -178,10 +180,11 @@ def panel_of(name: str, config: RoundsConfig, bench: Bench, home: Path) -> Panel
     """The panel that discusses what the judge `name` gets wrong; what is said is kept in `home`.
     Raises SetupError where one of the two is no language model of the benchmark."""
     field, folder = f"judges.{name}.rounds", home.parents[1]
-    suggester = open_adviser(bench, config.suggester, f"{field}.suggester", folder)
-    objector = open_adviser(bench, config.objector, f"{field}.objector", folder)
-    rubric = bench.rubric.of_kind("answer") or bench.rubric
-    return Panel((suggester, objector), rubric, home / DISCUSSIONS)
+    advisers = (
+        open_adviser(bench, config.suggester, f"{field}.suggester", folder),
+        open_adviser(bench, config.objector, f"{field}.objector", folder),
+    )
+    return Panel(advisers, bench.rubric, home / DISCUSSIONS)
 
 
 class Rounds(Learner):
@@ -219,30 +222,20 @@ class Rounds(Learner):
             dialogues = self._panel.discuss(differing, work)
             outcomes = Counter(dialogue.outcome for dialogue in dialogues.values())
             proposed = {k: d for k, d in dialogues.items() if d.outcome in ("agreed", "disputed")}
+            for key, dialogue in proposed.items():
+                dialogue.decision = self._decision(key, dialogue)
             proposals |= proposed
-            decisions = {key: self._decision(key, d) for key, d in proposed.items()}
-            accepted = {k: d for k, d in proposed.items() if decisions[k] == ACCEPT}
+            accepted = {k: d for k, d in proposed.items() if d.decision == ACCEPT}
             rounds.append({"outcomes": dict(outcomes), "revised": len(accepted)})
-            is_waiting = self._config.decide == "people" and "" in decisions.values()
-            if is_waiting or not accepted:
+            is_waiting = not all(dialogue.decision for dialogue in proposed.values())
+            if not accepted or (is_waiting and self._config.decide == "people"):
                 break
             taken |= accepted
-        waiting = [key for key in proposals if not self._decision(key, proposals[key])]
-        told = f"{len(taken)} labels are revised, {len(waiting)} wait for a decision"
-        work.progress.say(f"{self._home.name}: {told} ({folder.name})")
         facts = self._learner.fit(_revised(train, taken), folder, work)
-        lines = [
-            {
-                "key": key, **dialogue.to_plain(), "taught": key in taken,
-                "decision": self._decisions.get(key),
-            }
-            for key, dialogue in proposals.items()
-        ]  # fmt: skip
-        about = {"rounds": rounds, "revised": len(taken)}
-        return {**facts, **about, "waiting": waiting, "proposals": lines}
+        lines = [{"key": k, **d.to_plain(), "taught": k in taken} for k, d in proposals.items()]
+        return {**facts, "rounds": rounds, "revised": len(taken), "proposals": lines}
 
     def _decision(self, key: str, dialogue: Dialogue) -> str:
-        """ACCEPT or REJECT; empty where people have to decide."""
         if dialogue.outcome == "agreed" and self._config.decide == "agreed":
             return ACCEPT
         return self._decisions.get(key, "")
@@ -339,8 +332,7 @@ def decisions_in(home: Path) -> Mapping[str, str]:
 
 
 def cells_of(folder: RunFolder, name: str) -> Sequence[Mapping[str, Any]]:
-    """What the judge `name` learnt in rounds: in its folds, and from all labels. Each holds the
-    keys of its proposals that are `waiting`, and the `proposals`."""
+    """What the judge `name` learnt in rounds: in its folds, and from all labels."""
     paths = [
         path
         for judge, entry in folder.manifest()["judges"].items()
@@ -352,7 +344,8 @@ def cells_of(folder: RunFolder, name: str) -> Sequence[Mapping[str, Any]]:
 
 def waiting_in(folder: RunFolder, name: str) -> Sequence[str]:
     """The keys of the proposals for a judge that wait for a decision of people."""
-    return sorted({key for cell in cells_of(folder, name) for key in cell["waiting"]})
+    proposals = [p for cell in cells_of(folder, name) for p in cell["proposals"]]
+    return sorted({p["key"] for p in proposals if not p["decision"]})
 
 
 def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
