@@ -34,7 +34,6 @@ from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work
-from judgebench.stats.arrays import FloatArray
 from judgebench.studies.answers import indexed
 from judgebench.tuning.advisers import Adviser, OfJudge, open_adviser
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, ExamplesConfig, files_of
@@ -121,10 +120,10 @@ def read_silver(path: Path, rubric: Rubric) -> TrainingSet:
     if not lines:
         raise SetupError(Problem("holds no line to learn from", str(path)))
     answers = [Answer(**line.model_dump(exclude={"labels", "rationale"})) for line in lines]
-    codes = {}
-    for metric in rubric.metrics:
-        labels = [line.labels.get(metric.id) for line in lines]
-        codes[metric.id] = np.array([-1 if x is None else metric.index(x) for x in labels])
+    codes = {
+        m.id: np.array([m.index(x.labels[m.id]) if m.id in x.labels else -1 for x in lines])
+        for m in rubric.metrics
+    }
     rows = np.arange(len(lines))
     return TrainingSet(rubric, answers, codes, rows, rows, [line.rationale for line in lines])
 
@@ -176,24 +175,20 @@ class BySystem(Learner):
         return {"learn": "by-system"}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        systems = [answer.system for answer in train.answers]
         counts: dict[str, dict[str, list[int]]] = {}
         for metric in train.rubric.metrics:
-            by_system = counts[metric.id] = {"": [0] * len(metric.labels)}
-            for system, label in zip(systems, train.labels[metric.id].tolist(), strict=True):
-                if label >= 0:
-                    by_system[""][label] += 1
-                    by_system.setdefault(system, [0] * len(metric.labels))[label] += bool(system)
+            by_system = counts[metric.id] = {}
+            for answer, label in zip(train.answers, train.labels[metric.id].tolist(), strict=True):
+                for system in dict.fromkeys(("", answer.system)) if label >= 0 else ():
+                    by_system.setdefault(system, [0] * len(metric.labels))[label] += 1
         write_atomically(folder / _COUNTS, to_json(counts).encode())
         return {}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         counts = json.loads((folder / _COUNTS).read_text())
         for task in tasks:
-            shares: dict[str, FloatArray | None] = {}
-            for metric, by_system in counts.items():
-                labels = np.array(by_system.get(task.answer.system, by_system[""]))
-                shares[metric] = labels / labels.sum() if labels.any() else None
+            rows = {m: t.get(task.answer.system) or t.get("") for m, t in counts.items()}
+            shares = {m: np.array(row) / sum(row) for m, row in rows.items() if row}
             yield verdict_of(task, self._rubric, shares)
 
 
@@ -278,13 +273,8 @@ class Examples(OfJudge):
         return {"learn": "examples", "from": self.asks.judge.signature, "k": self._k}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        """Keeps the cases. Raises SetupError where none can be shown with all of its labels."""
-        for part in self.asks.judge.parts:
-            ids = [metric.id for metric in part.metrics]
-            if not np.all([train.labels[metric] >= 0 for metric in ids], axis=0).any():
-                message = "no answer to learn from has a label of each of these"
-                allowed = "a judge with `mode: per_metric`, or fewer `metrics`"
-                raise SetupError(Problem(message, "", None, "rubric", ", ".join(ids), allowed))
+        """Keeps the cases. Those are shown that have a label of each metric which is asked for at
+        once."""
         labels = {metric: codes.tolist() for metric, codes in train.labels.items()}
         write_atomically(folder / _CASES, "".join(map(answer_line, train.answers)).encode())
         write_atomically(folder / _LABELS, to_json(labels).encode())

@@ -66,7 +66,7 @@ class Instructions(OfJudge):
             "from": self.asks.judge.signature,
             "by": self._writer.judge.signature,
             "search": {"revisions": self._entry.revisions, "seed": self._entry.seed},
-            "asked": content_hash([_SYSTEM, _MAX_HELD_OUT, _SHOWN, _CHARACTERS, _MAX_GROWTH]),
+            "asked": content_hash(_SYSTEM),
         }
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:

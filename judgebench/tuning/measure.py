@@ -52,14 +52,15 @@ class Learnt:
 
 def read_tuning(folder: RunFolder, study: Study) -> Sequence[Learnt] | None:
     """The judges of a study that learnt; None where there is none."""
-    from judgebench.tuning.rounds import waiting_in
+    from judgebench.tuning.rounds import proposals_of
+
+    def n_waiting(name: str) -> int:
+        return sum(not proposal["decision"] for proposal in proposals_of(folder, name).values())
 
     names = {judge.name for judge in study.judges}
     judges: Mapping[str, Any] = folder.manifest()["judges"]
     taught = {
-        name: Learnt(
-            name, entry["from"], {}, len(waiting_in(folder, name)), entry["folds"]["joined"]
-        )
+        name: Learnt(name, entry["from"], {}, n_waiting(name), entry["folds"]["joined"])
         for name, entry in judges.items()
         if name in names and entry["about"].get("judge") == "learnt" and "learn" in entry["about"]
     }

@@ -64,19 +64,14 @@ class Classifier:
             raise SetupError(Problem(message)) from error
 
     def split(self, items: Sequence[Item]) -> Mapping[str, Sequence[Item]]:
-        """Other items as `better` and `worse`, each with its `quality`: the probability that it is
-        good. Platt (1999) makes it of the side, fitted to the sides out of fold."""
-        from sklearn.linear_model import LogisticRegression
-
+        """Other items as `better` and `worse`, each with its `quality`: how far on the good side it
+        is, above 0 for the better."""
         parts: dict[str, list[Item]] = {"better": [], "worse": []}
         if items:
-            scale = LogisticRegression().fit(self._sides[:, None], self._good)
             classifier = _search().fit(self._features, self._good)
-            sides = classifier.decision_function(self._embed(items))
-            p_good = scale.predict_proba(sides[:, None])[:, 1].tolist()
-            for item, p in zip(items, p_good, strict=True):
-                part = parts["better" if p >= 0.5 else "worse"]
-                part.append({**item, "quality": round(p, 4)})
+            sides = classifier.decision_function(self._embed(items)).tolist()
+            for item, side in zip(items, sides, strict=True):
+                parts["better" if side > 0 else "worse"].append({**item, "quality": side})
         return parts
 
     def measured(self) -> Results:

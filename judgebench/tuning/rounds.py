@@ -331,38 +331,34 @@ def decisions_in(home: Path) -> Mapping[str, str]:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
-def cells_of(folder: RunFolder, name: str) -> Sequence[Mapping[str, Any]]:
-    """What the judge `name` learnt in rounds: in its folds, and from all labels."""
-    paths = [
-        path
+def proposals_of(folder: RunFolder, name: str) -> Mapping[str, Mapping[str, Any]]:
+    """The proposals for the judge `name`, of its folds and of all labels, by their keys. Those wait
+    for people that have no `decision`."""
+    learnt = [
+        json.loads(path.read_text())
         for judge, entry in folder.manifest()["judges"].items()
         if name in (judge, entry.get("of")) and "rounds" in entry["about"]
         for path in (folder.path / "tuning" / judge / entry["signature"]).glob(f"*/{LEARNT}")
     ]
-    return [json.loads(path.read_text()) for path in sorted(paths)]
-
-
-def waiting_in(folder: RunFolder, name: str) -> Sequence[str]:
-    """The keys of the proposals for a judge that wait for a decision of people."""
-    proposals = [p for cell in cells_of(folder, name) for p in cell["proposals"]]
-    return sorted({p["key"] for p in proposals if not p["decision"]})
+    return {proposal["key"]: proposal for cell in learnt for proposal in cell["proposals"]}
 
 
 def revisions(run: Path, name: str, tables: Sequence[Path] = ()) -> Revisions:
     """Write a page on which people decide on what waits. Once the `tables` that they saved decide
     on all of it, the next run learns from that. What one of several reviewers rejects is rejected.
 
-    Raises SetupError where the judge does not learn in rounds, and for tables that are unsound.
+    Raises SetupError where no rounds proposed anything for the judge, and for tables that are
+    unsound.
     """
     folder = RunFolder.existing(run)
-    home, cells = folder.path / "tuning" / name, cells_of(folder, name)
-    if not cells:
-        message = "is no judge of this run that learns in rounds"
+    home, proposals = folder.path / "tuning" / name, proposals_of(folder, name)
+    if not proposals:
+        message = "is no judge of this run for which rounds proposed anything"
         raise SetupError(Problem(message, str(folder.path), found=name))
     answers = {answer.item_id: answer for answer in folder.answers()}
-    proposals = {p["key"]: p for cell in cells for p in cell["proposals"]}
     items = {key: _item(p, answers[p["item_id"]]) for key, p in proposals.items()}
-    waiting, page = waiting_in(folder, name), home / "revisions.html"
+    waiting = sorted(key for key, proposal in proposals.items() if not proposal["decision"])
+    page = home / "revisions.html"
     html = review_page("revisions", [items[key] for key in waiting], _QUESTIONS)
     write_atomically(page, html.encode())
     rows = decided(tables, list(items.values()), _QUESTIONS)

@@ -76,7 +76,7 @@ def test_other_items_are_split_the_same_way_each_time(planted: Classifier) -> No
     parts = planted.split(others)
     assert {name: len(some) for name, some in parts.items()} == {"better": 8, "worse": 5}
     line = parts["better"][0]
-    assert line["quality"] > 0.5
+    assert line["quality"] > 0
     assert {k: v for k, v in line.items() if k != "quality"} == others[0]
     assert planted.split(others) == parts
     assert planted.split([]) == {"better": [], "worse": []}

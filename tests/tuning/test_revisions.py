@@ -144,7 +144,9 @@ def test_what_is_wrong_is_said(tmp_path: Path, bench: Path) -> None:
     set_up(bench, "people")
     run = tmp_path / "run"
     tune(bench, run)
-    with pytest.raises(SetupError, match="is no judge of this run that learns in rounds; found by"):
+    with pytest.raises(
+        SetupError, match="is no judge of this run for which rounds proposed anything; found by"
+    ):
         revisions(run, "by-system")
     table = tmp_path / "said.csv"
     table.write_text("item_id,content_hash,decision\nx,h1,perhaps\n")
