@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
@@ -32,7 +32,6 @@ CHOSEN = "rubric.yaml"
 _PROPOSALS = "proposals.jsonl"
 _MAX_HELD_OUT, _SHOWN = 100, 8  # answers that wordings are chosen by, and that one is made of
 _CHARACTERS = 1500  # of an answer's text that the reviser is shown
-_MAX_GROWTH = 2  # times as long as the wording before, and 2,000 characters more
 _SYSTEM = f"""You improve the instructions of a judge that labels texts.
 Its labels, what they are called, their order and the form of its replies stay as they are. Revise
 the instructions alone: what to look at, and where the line between two labels lies. State general
@@ -148,11 +147,8 @@ class _Search:
         name, path = f"{self.entry.name} revises", self.folder / _PROPOSALS
         replies = self.writer.replies({key: request}, path, self.work, name)
         try:
-            text = disarm(read_shape(replies[key], _Wording).instructions.strip())
+            text = disarm(read_shape(replies[key], _Wording).instructions)
         except (KeyError, ValueError):  # no reply came, or it has another shape
-            return None
-        is_short = 0 < len(text) <= _MAX_GROWTH * len(parent.instructions) + 2000
-        if not is_short or text == parent.instructions:
             return None
         return parent.model_copy(update={"instructions": text})
 
@@ -183,4 +179,4 @@ def _shown_best(right: FloatArray) -> int:
 
 
 class _Wording(BaseModel):
-    instructions: str
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -179,14 +179,16 @@ def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
     is_dropped = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
     groups = np.unique([i["question"] or i["item_id"] for i in items], return_inverse=True)[1]
     rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
-    rows = [Row("review", f"fails {k}", rate(x)) for k, x in zip(keys, fails.T, strict=True)]
-    accepted, rejected = np.flatnonzero(is_dropped == 0), np.flatnonzero(is_dropped == 1)
+    columns = dict(zip([f"fails {key}" for key in keys], fails.T, strict=True))
+    columns["dropped"] = is_dropped
+    every, is_rejected = np.array(items, dtype=object), is_dropped == 1
+    rejected = [
+        {**item, "failed": np.array(keys)[row == 1].tolist()}
+        for item, row in zip(every[is_rejected], fails[is_rejected], strict=True)
+    ]
     return Reviewed(
-        [items[row] for row in accepted.tolist()],
-        [
-            {**items[row], "failed": np.array(keys)[fails[row] == 1].tolist()}
-            for row in rejected.tolist()
-        ],
-        [items[row] for row in np.flatnonzero(np.isnan(is_dropped)).tolist()],
-        Results((*rows, Row("review", "dropped", rate(is_dropped)))),
+        every[is_dropped == 0].tolist(),
+        rejected,
+        every[np.isnan(is_dropped)].tolist(),
+        Results(tuple(Row("review", key, rate(x)) for key, x in columns.items())),
     )

@@ -114,8 +114,6 @@ def test_the_reviser_is_shown_mistakes_and_what_people_said(tmp_path: Path) -> N
         "Here are better instructions!",
         json.dumps({"labels": ["Good", "Bad"]}),
         proposal(" "),
-        proposal("very " * 2000),
-        proposal(TONE.instructions),
         Reply("", "", "failed", error="down"),
     ],
 )
