@@ -24,7 +24,7 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel, load_json, validate
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
-from judgebench.learning.folds import Known
+from judgebench.learning.folds import known_texts
 from judgebench.learning.learnt import ByLearner, Learner
 from judgebench.models.checkpoints import sha256_of
 from judgebench.records import TRAINED_ON, Status, Verdict, content_hash
@@ -190,7 +190,7 @@ class TunedJudge(ByLearner):
             message = "stands on other weights, another encoder or another prompt"
             raise SetupError(Problem(message, str(entry.folder), found=entry.name))
         self._folder = entry.folder
-        self._questions, self._texts = Known(exported.questions), Known(exported.texts)
+        self._exported = exported
         self._known: set[str] = set()
         about = {
             "judge": "tuned",
@@ -207,12 +207,10 @@ class TunedJudge(ByLearner):
         return f"{self.name}: was learnt elsewhere, judges the answers that it does not know"
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
-        own = {
-            answer.item_id
-            for answer in answers
-            if (answer.question and self._questions.holds(answer.question))
-            or self._texts.holds(answer.text)
-        }
+        questions = (answer.question for answer in answers if answer.question)
+        known_questions = known_texts(questions, self._exported.questions)
+        texts = known_texts((answer.text for answer in answers), self._exported.texts)
+        own = {a.item_id for a in answers if a.question in known_questions or a.text in texts}
         self._known |= own | {item for item in answers.item_ids() if parents.get(item) in own}
         # What is known comes after the others, so that these are judged together.
         found = [a.item_id in self._known if a.kind == "answer" else -1 for a in answers]
