@@ -2,7 +2,7 @@
 
 It holds what the judge learnt (of a language model what transformers and peft read), a README.md
 for people, and judgebench.json: what was learnt how, the rubric that it judges by, sketches of the
-questions and texts that it learnt from, and the SHA-256 of every other file.
+questions and texts that it learnt from, and a hash of the other files.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json, validate
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import known_texts
 from judgebench.learning.learnt import ByLearner, Learner
-from judgebench.models.checkpoints import sha256_of
+from judgebench.models.checkpoints import sums_of
 from judgebench.records import TRAINED_ON, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
@@ -44,7 +44,7 @@ class Exported(BaseModel):
 
     `recipe` is the judge's entry of bench.yaml, `about` what the learner told of itself, `needs`
     the signatures of the judges whose verdicts or settings it uses, by name. `questions` and
-    `texts` are sketches of what it learnt from, `files` the SHA-256 of the other files.
+    `texts` are sketches of what it learnt from, `content` is the hash of the other files.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -56,15 +56,21 @@ class Exported(BaseModel):
     questions: tuple[str, ...]
     texts: tuple[str, ...]
     merged: bool
-    files: dict[str, str] = {}
+    content: str
 
 
 def read_export(folder: Path) -> Exported:
     """The manifest of a folder in which every file is as it was written. Raises SetupError."""
     exported = load_json(folder / MANIFEST, Exported, "an exported judge")
-    if exported.files != files_of(folder):
+    if exported.content != content_of(folder):
         raise SetupError(Problem("a file is missing, or was changed after the export", str(folder)))
     return exported
+
+
+def content_of(folder: Path) -> str:
+    """A hash of all files but the manifest."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return content_hash(sums_of([path for path in files if path.name != MANIFEST]))
 
 
 def check_absent(folder: Path) -> None:
@@ -88,13 +94,6 @@ def written_whole(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def files_of(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file but the manifest, by its path in the folder."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    sums = {str(path.relative_to(folder)): sha256_of(path) for path in files}
-    return {name: sha256 for name, sha256 in sums.items() if name != MANIFEST}
-
-
 def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of an entry by which it judges, without those by which it only learnt."""
     return {key: value for key, value in recipe.items() if key not in _LEARNING}
@@ -110,12 +109,12 @@ def rubric_for(folder: Path, theirs: Rubric, ours: Rubric) -> Rubric:
     return rubric
 
 
-def sums_of(about: Mapping[str, Any], name: str = "") -> dict[str, str]:
+def bases_of(about: Mapping[str, Any], name: str = "") -> dict[str, str]:
     """The sum of each thing that a learner tells it stands on, by what it is."""
     sums: dict[str, str] = {}
     for key, value in about.items():
         if isinstance(value, Mapping):
-            sums |= sums_of(value, key)
+            sums |= bases_of(value, key)
         elif key in _SUMS:
             sums[name] = value
     return sums
@@ -186,7 +185,7 @@ class TunedJudge(ByLearner):
         _check_needs(entry, bench)
         learner = make(entry.how, replace(bench, rubric=rubric))
         told = learner.describe()
-        if not exported.merged and sums_of(told) != sums_of(exported.about):
+        if not exported.merged and bases_of(told) != bases_of(exported.about):
             message = "stands on other weights, another encoder or another prompt"
             raise SetupError(Problem(message, str(entry.folder), found=entry.name))
         self._folder = entry.folder
@@ -195,7 +194,7 @@ class TunedJudge(ByLearner):
         about = {
             "judge": "tuned",
             **told,
-            "export": content_hash(exported.files),
+            "export": exported.content,
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             **({} if rubric == bench.rubric else {"metrics": [m.id for m in rubric.metrics]}),
         }
@@ -231,12 +230,7 @@ def _skipped(tasks: Iterable[Task]) -> Iterator[Verdict]:
 def _check_needs(entry: TunedEntry, bench: Bench) -> None:
     """Language models must be those that it learnt with; of recorded verdicts nobody can tell."""
     signed = {judge.name: judge.signature for judge in bench.judges}
-    problems = []
     for name, signature in zip(entry.how.needs, entry.exported.needs.values(), strict=True):
-        if name not in bench.names:
-            message, allowed = "is no judge of the benchmark", ", ".join(sorted(bench.names))
-            problems.append(Problem(message, str(entry.folder), None, "from", name, allowed))
-        elif signed.get(name, signature) != signature:
+        if signed.get(name, signature) != signature:
             message = "has another signature than the judge with which it was learnt"
-            problems.append(Problem(message, str(entry.folder), None, "from", name))
-    raise_any(problems)
+            raise SetupError(Problem(message, str(entry.folder), None, "from", name))

@@ -51,7 +51,7 @@ def elsewhere(
 
 def exported(tmp_path: Path, judges: str = SYS) -> Path:
     bench = write_bench(tmp_path / "a", judges)
-    jb.run(bench, tmp_path / "run-a")
+    jb.tune(bench, tmp_path / "run-a")
     folder = tmp_path / "who"
     return jb.export_judge(bench, "who", folder, folder=tmp_path / "run-a")
 
@@ -278,7 +278,7 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
 def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     to = tmp_path / "to"
-    with pytest.raises(SetupError, match="run: has no out-of-fold verdicts of who as the bench"):
+    with pytest.raises(SetupError, match="run: has no verdicts of who as the benchmark stands"):
         jb.export_judge(bench, "who", to, folder=run)
     code, _, err = call("tune", bench, "--run", run, "--export", "who")
     assert code == 2
@@ -289,9 +289,9 @@ def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     assert "merged: has no adapter that could be merged; allowed: learn: lora" in err
     # What cannot be exported is refused before anything runs.
     assert not run.exists() or not [*run.rglob("verdicts*")]
-    jb.run(bench, run)
+    jb.tune(bench, run)
     write_bench(tmp_path / "a", SYS, questions=21)
-    with pytest.raises(SetupError, match="has no out-of-fold verdicts of who as the benchmark"):
+    with pytest.raises(SetupError, match="has no verdicts of who as the benchmark stands"):
         jb.export_judge(bench, "who", to, folder=run)
     assert not to.exists()
 

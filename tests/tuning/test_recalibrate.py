@@ -142,6 +142,7 @@ def test_an_exported_one_knows_which_judge_is_which(tmp_path: Path) -> None:
     write_verdicts(bench / "noise.csv", noise)
     both = "  - {name: both, learn: recalibrate, from: [bold, noise]}"
     study = ran(bench, RECORDED, "  - {name: noise, verdicts: noise.csv}", both)
+    jb.tune(bench / "bench.yaml", bench / "run")
     jb.export_judge(bench / "bench.yaml", "both", tmp_path / "both", folder=bench / "run")
 
     other = tmp_path / "b"

@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tiny_model(home / "tiny")
     judges = JUDGES.replace("BASE", str(home / "tiny"))
     bench = write_bench(home / "a", judges, 6, MORE)
-    jb.run(bench, home / "run")
+    jb.tune(bench, home / "run")
     jb.export_judge(bench, "tuned", home / "adapter", folder=home / "run")
     jb.export_judge(bench, "tuned", home / "merged", folder=home / "run", merged=True)
     return home
