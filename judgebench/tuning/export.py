@@ -161,8 +161,7 @@ def _taught(bench: Bench, name: str, run: RunFolder) -> tuple[Path, TrainingSet]
         message = f"has no verdicts of {name} as the benchmark stands"
         allowed = f"the folder of a run that has ended: judgebench tune {bench.file}"
         raise SetupError(Problem(message, str(run.path), allowed=allowed))
-    ((_, train),) = judge.parts()
-    return judge.fitted(0), train
+    return judge.fitted(0), judge.training_sets[0]
 
 
 def card(recipe: Mapping[str, Any], train: TrainingSet, run: RunFolder) -> str:
