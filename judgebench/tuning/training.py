@@ -145,8 +145,9 @@ def fitted(X: Any, y: IntArray, recipe: Recipe) -> Iterator[Regression]:
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits
 
-    labels = np.unique(y)
+    labels, columns = np.unique(y), _condensed_columns(X)
     weights, bias = np.zeros((1, X.shape[1])), np.zeros(1)
+    X = X @ columns
     class_weight = "balanced" if recipe.balanced else None
     model = LogisticRegression(max_iter=5_000, warm_start=True, class_weight=class_weight)
     for C in recipe.strengths:
@@ -157,9 +158,27 @@ def fitted(X: Any, y: IntArray, recipe: Recipe) -> Iterator[Regression]:
                 model.set_params(C=C).fit(X, y)
             # Of two labels scikit-learn has a row for the second alone.
             missing = (len(labels) - len(model.coef_), 0)
-            weights = np.pad(model.coef_, (missing, (0, 0)))
+            weights = np.pad(model.coef_ @ columns.T, (missing, (0, 0)))
             bias = np.pad(model.intercept_, missing)
         yield Regression(labels, weights, bias)
+
+
+def _condensed_columns(X: Any) -> Any:
+    """(width, narrower) orthonormal: one column of `X` for each feature of several rows, and one
+    for all features of a row that no other has.
+
+    A penalty of squares makes the weights of the latter proportional to their values, so that the
+    regression is the same. Most pairs of words occur once.
+    """
+    from scipy.sparse import diags_array, eye_array, hstack, issparse
+    from sklearn.preprocessing import normalize
+
+    if not issparse(X):
+        return eye_array(X.shape[1])
+    n_rows = np.bincount(X.indices, minlength=X.shape[1])
+    several = diags_array(1.0 * (n_rows > 1)).tocsr()[:, n_rows > 1]
+    single = normalize(X @ diags_array(1.0 * (n_rows == 1)))
+    return hstack([several, single.T], "csr")
 
 
 def best_strength(train: TrainingSet, X: Any, metric: Metric, recipe: Recipe) -> float:

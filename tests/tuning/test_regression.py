@@ -1,5 +1,7 @@
 """Logistic regression on features is scikit-learn's, for every label of a metric."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -24,11 +26,9 @@ def drawn(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.searchsorted(np.linspace(-1.0, 2.0, k - 1), above)
 
 
-def probabilities(
-    X: object, y: np.ndarray, k: int, at: object = None, C: float = 1.0
-) -> np.ndarray:
+def probabilities(X: Any, y: np.ndarray, k: int, new: Any = None, C: float = 1.0) -> np.ndarray:
     (regression,) = fitted(X, y, Recipe((C,)))
-    return regression.probabilities(X if at is None else at, k)
+    return regression.probabilities(X if new is None else new, k)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -49,7 +49,8 @@ def test_probabilities_of_two_labels_are_those_of_scikit_learn() -> None:
 
 def test_sparse_features_are_the_same_features() -> None:
     X, y = drawn(100, 3)
-    X = np.hstack([X, np.diag(np.linspace(0.2, 2.0, 100))[:, :80], np.zeros((100, 2))])
+    only_here = np.diag(np.linspace(0.2, 2.0, 100))[:, :80]
+    X = np.hstack([X, only_here, np.zeros((100, 2)), only_here[:, ::2]])
     assert probabilities(csr_array(X), y, 3) == pytest.approx(probabilities(X, y, 3), abs=1e-3)
 
 
