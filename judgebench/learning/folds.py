@@ -106,10 +106,10 @@ def _runs(text: str) -> _Runs:
     for all its words."""
     words = words_of(text)
     if len(words) < _SHORT:
-        return np.array([_digest(" ".join(words) or normalise(text))], np.uint64)
-    word = np.array([_digest(word) for word in words], np.uint64)
-    weights = np.array([3, 5, 7], np.uint64)  # they tell the orders of the same words apart
-    return np.unique(np.lib.stride_tricks.sliding_window_view(word, len(weights)) @ weights)
+        runs = [" ".join(words) or normalise(text)]
+    else:
+        runs = [" ".join(run) for run in zip(words, words[1:], words[2:], strict=False)]
+    return np.unique(np.array([*map(_digest, runs)], np.uint64))
 
 
 @lru_cache(maxsize=1 << 20)

@@ -234,9 +234,9 @@ class Learner(Protocol):
         """Return the US dollars for each thing asked in order to learn what the folder holds."""
         return ()
 
-    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
+    def export(self, folder: Path, to: Path) -> None:
         """Copy what judges from the folder to another one: of a language model as transformers and
-        peft read it or, `merged`, as a whole model."""
+        peft read it."""
         shutil.copytree(folder, to, ignore=shutil.ignore_patterns(SEARCH, LEARNT))
 
     def drain(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -204,23 +203,6 @@ def _trainer(training: Training, home: Path, watch: Watch) -> Any:
     )
     trainer.remove_callback(PrinterCallback)
     return trainer
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Draw all by the seed, and leave what others draw as it was."""
-    import numpy as np
-    import torch
-    from transformers import set_seed
-
-    states = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng():
-            set_seed(seed)
-            yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from judgebench.runs.benchmark import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
 from judgebench.text import counted, listed
-from judgebench.tuning.config import Learn, LoraConfig, learn_entry
+from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.judges import learner_of, open_examination
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.report import SCORES, show
@@ -28,13 +27,13 @@ from judgebench.tuning.tuned import (
     CARD,
     MANIFEST,
     Exported,
-    as_judge,
     check_absent,
     content_of,
     written_whole,
 )
 from judgebench.version import VERSION
 
+_LEARNING = ("rounds", "stages", "by")  # keys of an entry that say how it is learnt alone
 # What the files of some ways to learn would tell a stranger.
 _HOLDS = {
     "examples": " **It holds labelled answers word for word**: share it as you would share them.",
@@ -94,15 +93,14 @@ def export_judge(
     to: str | Path,
     *,
     folder: str | Path | None = None,
-    merged: bool = False,
 ) -> Path:
     """Write what a judge learns from all labels into the folder `to`, with judgebench.json and a
     model card, to be used on other data: `{name: NAME, tuned: TO}` among the judges. Of a language
     model it is what transformers and peft read.
 
     `folder` is the run folder of `judgebench tune` (default: runs/NAME of the benchmark), in which
-    the judge has learnt from all labels and was measured out of fold. `merged` writes a whole model
-    in place of an adapter. Raises SetupError where that cannot be, or where `to` is there already.
+    the judge has learnt from all labels and was measured out of fold. Raises SetupError where that
+    cannot be, or where `to` is there already.
 
     >>> import judgebench as jb
     >>> found = jb.tune("bench.yaml", "runs/tuned")
@@ -112,41 +110,38 @@ def export_judge(
     loaded = bench if isinstance(bench, Bench) else load_bench(bench)
     run = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
     with closing(loaded):
-        recipe = check_export(loaded, name, Path(to), merged=merged).model_dump(
+        recipe = check_export(loaded, name, Path(to)).model_dump(
             mode="json", by_alias=True, exclude_none=True
         )
-        judging = learn_entry(as_judge(recipe), loaded.file, None)
+        judging_recipe = {key: recipe[key] for key in recipe if key not in _LEARNING}
+        judging = learn_entry(judging_recipe, loaded.file, None)
         learner, judges = learner_of(judging, loaded, run), run.manifest().get("judges", {})
         taught, train = _taught(loaded, name, run)
         answers = [*train.answers, *(a for silver in train.beside.values() for a in silver.answers)]
         questions = {sketch(answer.question) for answer in answers if answer.question}
         with closing(learner), written_whole(Path(to)) as part:
-            learner.export(taught, part, merged=merged)
+            learner.export(taught, part)
             (part / CARD).write_text(card(recipe, train, run), encoding="utf-8")
             exported = Exported(
-                recipe=recipe,
+                recipe=judging_recipe,
                 about=dict(learner.describe()),
                 needs={judge: judges[judge]["signature"] for judge in judging.needs},
                 rubric=train.rubric,
                 questions=tuple(sorted(questions)),
                 texts=tuple(sorted({sketch(answer.text) for answer in answers})),
-                merged=merged,
                 content=content_of(part),
             )
             (part / MANIFEST).write_text(to_json(exported.model_dump(mode="json"), indent=1))
     return Path(to)
 
 
-def check_export(bench: Bench, name: str, to: Path, *, merged: bool = False) -> Learn:
-    """The entry of the judge that is exported. Raises SetupError where none is one that learns,
-    where it has nothing to merge, or where `to` is there already."""
+def check_export(bench: Bench, name: str, to: Path) -> Learn:
+    """The entry of the judge that is exported. Raises SetupError where none is one that learns, or
+    where `to` is there already."""
     able = {entry.name: entry for entry in bench.learning if isinstance(entry, Learn)}
     if name not in able:
         message, allowed = "is no judge of this benchmark that learns", ", ".join(able) or "none"
         raise SetupError(Problem(message, str(bench.file), None, "judges", name, allowed))
-    if merged and not isinstance(able[name], LoraConfig):
-        message = "has no adapter that could be merged"
-        raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
     check_absent(to)
     return able[name]
 
@@ -170,12 +165,6 @@ def card(recipe: Mapping[str, Any], train: TrainingSet, run: RunFolder) -> str:
     tuned = measure_tuning(study)
     assert tuned is not None
     rubric = train.rubric
-    # Beside the judge the best baseline alone: the report of the run has them all.
-    best = {row["who"] for row in tuned.rows.select("gain", "accuracy", judge=recipe["name"])}
-    scores = replace(
-        SCORES,
-        rows=lambda _: [row for row in SCORES.rows(tuned) if row.judge in {recipe["name"], *best}],
-    )
     notes = [*tuned.notes, *filter(None, [tuned.collapsed.get(recipe["name"])])]
     return _CARD.format(
         name=recipe["name"],
@@ -189,5 +178,5 @@ def card(recipe: Mapping[str, Any], train: TrainingSet, run: RunFolder) -> str:
         hash=train.hash,
         holds=_HOLDS.get(recipe["learn"], ""),
         recipe=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
-        scores="\n".join([*table_lines(show(tuned, scores)), "", *bullets(notes)]),
+        scores="\n".join([*table_lines(show(tuned, SCORES)), "", *bullets(notes)]),
     )

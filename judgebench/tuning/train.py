@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import SetupError
 from judgebench.files import disk_errors
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import label_spans, written_reply
-from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
+from judgebench.learning.learnt import Learner, TrainingSet
 from judgebench.learning.trainer import (
     Training,
     Watch,
@@ -24,18 +23,15 @@ from judgebench.learning.trainer import (
     has_bf16,
     memory_errors,
     run,
-    seeded,
 )
 from judgebench.models.checkpoints import (
     BASE,
-    CONFIG,
     identify,
     identify_adapter,
     import_peft,
     length_buckets,
     load,
     local_path,
-    merge,
     note_base,
     tokenizer_of,
 )
@@ -128,24 +124,15 @@ class Lora(Learner):
     def _texts(self) -> Texts:
         return Texts(self._base)
 
-    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
-        """Copy the adapter, or write the whole model, with its tokenizer."""
-        if merged:
-            merge(self._base, folder / ADAPTER, to)
-        else:
-            shutil.copytree(folder / ADAPTER, to, ignore=shutil.ignore_patterns(BASE))
-            tokenizer_of(self._base).save_pretrained(to)
+    def export(self, folder: Path, to: Path) -> None:
+        """Copy the adapter, with the tokenizer of its base."""
+        shutil.copytree(folder / ADAPTER, to, ignore=shutil.ignore_patterns(BASE))
+        tokenizer_of(self._base).save_pretrained(to)
 
     def _opened(self, folder: Path) -> TransformersBackend:
-        learnt = folder / LEARNT
-        if not learnt.is_file():  # an export holds itself what a training leaves in a folder below
-            adapter = folder if (folder / CONFIG).is_file() else None
-            model = self._base if adapter else str(folder)
-            return TransformersBackend(model, self._settings, adapter)
-        if json.loads(learnt.read_text())["sha256"] != identify_adapter(folder / ADAPTER):
-            message = "holds other weights than were trained: delete it to train again"
-            raise SetupError(Problem(message, str(folder)))
-        return TransformersBackend(self._base, self._settings, folder / ADAPTER)
+        # An export holds itself what a training leaves in a folder below.
+        adapter = folder / ADAPTER if (folder / ADAPTER).is_dir() else folder
+        return TransformersBackend(self._base, self._settings, adapter)
 
 
 def rows_of(train_on: TrainingSet) -> Iterator[Row]:
@@ -175,12 +162,15 @@ def train(
     where the loss or the memory runs out of bounds, DiskFailed, and Interrupted where it is to
     stop.
     """
+    from transformers import set_seed
+
     identity = identify(local_path(config.model))
     texts = [[[example.ids, example.places] for example in block] for block in blocks]
     signature, adapter = content_hash([_FORM, identity, config.recipe, texts]), folder / ADAPTER
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with memory_errors(MEMORY), seeded(config.seed):
+    with memory_errors(MEMORY):
+        set_seed(config.seed)
         training = _Training(blocks, identity, config, watch)
         log = run(training.steps(), adapter, signature, watch)
     return training.facts([entry["loss"] for entry in log if "loss" in entry])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json, validate
@@ -36,15 +36,15 @@ from judgebench.tuning.config import Learn, learn_entry
 
 MANIFEST, CARD = "judgebench.json", "README.md"
 _SUMS = ("sha256", "revision", "hash")  # of the weights, encoder or prompt that a learner stands on
-_LEARNING = ("rounds", "stages", "by")  # keys of an entry that say how it is learnt alone
 
 
 class Exported(BaseModel):
     """The content of judgebench.json.
 
-    `recipe` is the judge's entry of bench.yaml, `about` what the learner told of itself, `needs`
-    the signatures of the judges whose verdicts or settings it uses, by name. `questions` and
-    `texts` are sketches of what it learnt from, `content` is the hash of the other files.
+    `recipe` holds the keys of bench.yaml by which it judges, `about` what the learner told of
+    itself, `needs` the signatures of the judges whose verdicts or settings it uses, by name.
+    `questions` and `texts` are sketches of what it learnt from, `content` is the hash of the other
+    files.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,7 +55,6 @@ class Exported(BaseModel):
     rubric: Rubric
     questions: tuple[str, ...]
     texts: tuple[str, ...]
-    merged: bool
     content: str
 
 
@@ -94,21 +93,6 @@ def written_whole(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of an entry by which it judges, without those by which it only learnt."""
-    return {key: value for key, value in recipe.items() if key not in _LEARNING}
-
-
-def rubric_for(folder: Path, theirs: Rubric, ours: Rubric) -> Rubric:
-    """The part of our rubric that the judge judges by. Raises SetupError where it is another."""
-    rubric = ours.only([metric.id for metric in theirs.metrics if ours.find(metric.id)])
-    if rubric != theirs:
-        keys = [key for key, value in theirs if value != getattr(rubric, key)]
-        message = "is for another rubric: these differ"
-        raise SetupError(Problem(message, str(folder), None, "rubric", ", ".join(keys)))
-    return rubric
-
-
 def bases_of(about: Mapping[str, Any], name: str = "") -> dict[str, str]:
     """The sum of each thing that a learner tells it stands on, by what it is."""
     sums: dict[str, str] = {}
@@ -125,18 +109,17 @@ Make = Callable[[Learn, Bench], Learner]
 
 class TunedConfig(StrictModel):
     """`tuned` is the folder of an exported judge. The other keys take the place of those of its
-    entry, where the judges that it needs, its base model or its encoder are called otherwise."""
+    recipe, where its base model or its encoder lie elsewhere."""
 
     name: Name
     tuned: str
-    source: Name | list[Name] | None = Field(default=None, alias="from")
     model: str | None = None
     encoder: str | None = None
 
 
 @dataclass(frozen=True)
 class TunedEntry:
-    """An exported judge with its entry as it was, in the names of here."""
+    """An exported judge with its recipe, in the paths of here."""
 
     name: str
     folder: Path
@@ -162,14 +145,8 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     config = validate(value, TunedConfig, str(file), node)
     folder = file.parent / config.tuned
     exported = read_export(folder)
-    changes = config.model_dump(by_alias=True, exclude_none=True, exclude={"tuned"})
-    recipe = {**as_judge(exported.recipe), **changes}
-    if exported.merged:  # what it was made of is not needed
-        recipe["model"] = str(folder.resolve())
-    how = learn_entry(recipe, file, node)
-    if len(how.needs) != len(exported.needs):
-        allowed = f"a name for each of {', '.join(exported.needs)}"
-        raise SetupError(Problem("names too few or too many", str(file), None, "from", "", allowed))
+    changes = config.model_dump(exclude_none=True, exclude={"tuned"})
+    how = learn_entry({**exported.recipe, **changes}, file, node)
     return TunedEntry(config.name, folder, exported, how)
 
 
@@ -180,12 +157,14 @@ class TunedJudge(ByLearner):
     def __init__(self, entry: TunedEntry, bench: Bench, make: Make) -> None:
         """Raises SetupError where rubric, base weights or the judges it needs are others."""
         exported = entry.exported
-        ours = bench.rubric.of_kind("answer") or bench.rubric
-        rubric = rubric_for(entry.folder, exported.rubric, ours)
+        metrics = [m.id for m in exported.rubric.metrics if bench.rubric.find(m.id)]
+        if (rubric := bench.rubric.only(metrics)) != exported.rubric:
+            message = f"is for another rubric than this: compare it with that in {MANIFEST}"
+            raise SetupError(Problem(message, str(entry.folder), field="rubric"))
         _check_needs(entry, bench)
         learner = make(entry.how, replace(bench, rubric=rubric))
         told = learner.describe()
-        if not exported.merged and bases_of(told) != bases_of(exported.about):
+        if bases_of(told) != bases_of(exported.about):
             message = "stands on other weights, another encoder or another prompt"
             raise SetupError(Problem(message, str(entry.folder), found=entry.name))
         self._folder = entry.folder
@@ -230,7 +209,7 @@ def _skipped(tasks: Iterable[Task]) -> Iterator[Verdict]:
 def _check_needs(entry: TunedEntry, bench: Bench) -> None:
     """Language models must be those that it learnt with; of recorded verdicts nobody can tell."""
     signed = {judge.name: judge.signature for judge in bench.judges}
-    for name, signature in zip(entry.how.needs, entry.exported.needs.values(), strict=True):
+    for name, signature in entry.exported.needs.items():
         if signed.get(name, signature) != signature:
             message = "has another signature than the judge with which it was learnt"
             raise SetupError(Problem(message, str(entry.folder), None, "from", name))
