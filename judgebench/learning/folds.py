@@ -33,9 +33,7 @@ _Runs = NDArray[np.uint64]
 def alike_texts(answers: IndexedAnswers) -> IntArray:
     """(answers,): a number that answers share whose texts are alike. One without a text, or of
     which none is known, has a number of its own: there is nothing that could be remembered."""
-    texts = [answer.text for answer in answers]
-    rows, empty = np.arange(len(texts)), np.array([not text for text in texts], dtype=np.bool_)
-    return np.where(empty, len(texts) + rows, alike(texts))
+    return alike([a.text or f"without a text: {row}" for row, a in enumerate(answers)])
 
 
 def alike(texts: Sequence[str]) -> IntArray:
@@ -109,13 +107,9 @@ def _runs(text: str) -> _Runs:
         runs = [" ".join(words) or normalise(text)]
     else:
         runs = [" ".join(run) for run in zip(words, words[1:], words[2:], strict=False)]
-    return np.unique(np.array([*map(_digest, runs)], np.uint64))
-
-
-@lru_cache(maxsize=1 << 20)
-def _digest(text: str) -> int:
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
-    return int.from_bytes(digest.digest(), "little")
+    encoded = [run.encode("utf-8", "surrogatepass") for run in runs]
+    digests = [hashlib.blake2b(run, digest_size=8).digest() for run in encoded]
+    return np.unique(np.frombuffer(b"".join(digests), "<u8"))
 
 
 @dataclass(frozen=True)
@@ -147,10 +141,10 @@ def folds_of(answers: IndexedAnswers, n: int, seed: int = 0) -> Folds:
     """Components drawn by seed into `n` folds, each into the one with the fewest answers so far,
     the largest first. Raises SetupError where there are fewer components than folds."""
     question, text = answers.clusters.codes, alike_texts(answers)
-    whole = components(question, text)
-    sizes = np.bincount(whole)
-    joined = sizes.max(initial=0) <= 2 * len(answers) / n
-    unit = whole if joined else components(question)
+    unit = components(question, text)
+    joined = np.bincount(unit).max(initial=0) <= 2 * len(answers) / n
+    if not joined:
+        unit = components(question)
     sizes = np.bincount(unit)
     if len(sizes) < n:
         message = f"is more than the {len(sizes)} groups of questions that share no answer"

@@ -123,7 +123,7 @@ class Material:
             {metric: found[there] for metric, found in labels.items()},
             self.folds.question[kept],
             self.folds.text[kept],
-            beside=self._beside(rows, rows if judged is None else judged) if self.silver else {},
+            beside=self._beside(rows, rows if judged is None else judged),
         )
 
     def _beside(self, rows: IntArray, judged: IntArray) -> Mapping[str, TrainingSet]:

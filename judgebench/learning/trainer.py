@@ -208,11 +208,9 @@ def _trainer(training: Training, home: Path, watch: Watch) -> Any:
 @contextmanager
 def memory_errors(message: str) -> Iterator[None]:
     """Raise RunError with the message in place of an engine's error for lack of memory."""
-    import torch
-
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError) as error:  # of torch, RuntimeErrors
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise
         raise RunError(message) from error
@@ -224,5 +222,5 @@ def has_bf16(device: str) -> bool:
 
     if device == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
+    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))

@@ -18,7 +18,7 @@ from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.benchmark import load_bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.open import open_run
-from judgebench.text import counted, listed
+from judgebench.text import counted
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.judges import learner_of, open_examination
 from judgebench.tuning.measure import measure_tuning
@@ -42,25 +42,25 @@ _HOLDS = {
     "lora": " A language model can repeat some of what it was trained on.",
 }
 _CARD = """\
-# {name}
+# {recipe[name]}
 
-A judge that labels answers by the rubric {rubric}: {metrics}. judgebench {version} tuned it
-(`learn: {learn}`) to agree with human labels. **It is not clinically reviewed** and gives no
-medical advice.
+A judge that labels answers by the rubric {rubric.name} (version {rubric.version}). judgebench
+{version} tuned it (`learn: {recipe[learn]}`) to agree with human labels. **It is not clinically
+reviewed** and gives no medical advice.
 
 ## How to use it
 
 An entry of `judges` in a bench.yaml with the rubric that `judgebench.json` holds:
 
 ```yaml
-- {entry}
+- {{name: {recipe[name]}, tuned: PATH-OF-THIS-FOLDER}}
 ```
 
 `judgebench run` checks this folder, and what it stands on, before it judges.
 
 ## What it learnt from
 
-{answers} with labels of {annotators} (hash `{hash}`).{holds}
+{answers} with labels of {annotators} (hash `{train.hash}`).{holds}
 
 It answers `skipped: trained on it` for these answers, for others to their questions, and for texts
 that are nearly the same. `judgebench.json` holds a sketch of each for that: numbers of its runs of
@@ -69,7 +69,7 @@ three words. Nobody can read a text from them, but whoever guesses words can che
 The recipe:
 
 ```yaml
-{recipe}```
+{entry}```
 
 ## What it is worth
 
@@ -164,19 +164,15 @@ def card(recipe: Mapping[str, Any], train: TrainingSet, run: RunFolder) -> str:
     study = open_run(run.path)
     tuned = measure_tuning(study)
     assert tuned is not None
-    rubric = train.rubric
     notes = [*tuned.notes, *filter(None, [tuned.collapsed.get(recipe["name"])])]
     return _CARD.format(
-        name=recipe["name"],
-        rubric=f"{rubric.name} (version {rubric.version})",
-        metrics=listed([metric.title for metric in rubric.metrics]),
+        recipe=recipe,
+        rubric=train.rubric,
+        train=train,
         version=VERSION,
-        learn=recipe["learn"],
-        entry=f"{{name: {recipe['name']}, tuned: PATH-OF-THIS-FOLDER}}",
         answers=counted(len(train), "answer"),
         annotators=counted(len(study.makers), "annotator"),
-        hash=train.hash,
         holds=_HOLDS.get(recipe["learn"], ""),
-        recipe=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
+        entry=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
         scores="\n".join([*table_lines(show(tuned, SCORES)), "", *bullets(notes)]),
     )

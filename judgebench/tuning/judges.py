@@ -124,23 +124,17 @@ def _ways(
 
 def _examined(material: Material, bench: Bench) -> Iterator[tuple[str, Sequence[Cell]]]:
     """The folds of a judge with fewer labels, and without a system's answers."""
-    settings, folds = _settings(bench), material.cells
+    settings, folds, seed = _settings(bench), material.cells, bench.config.seed
+    # Drawn once, so that fewer labels are some of the more.
+    drawn = [np.random.default_rng([seed, n]).permutation(c.train) for n, c in enumerate(folds)]
     for n in settings.curve:
-        # Drawn by the fold alone, so that fewer labels are some of the more.
-        draws = [np.random.default_rng([bench.config.seed, fold]) for fold in range(len(folds))]
-        rows = [rng.permutation(c.train)[:n] for rng, c in zip(draws, folds, strict=True)]
-        fewer = zip(folds, rows, strict=True)
-        yield f"n{n}", [replace(cell, train=np.sort(rows)) for cell, rows in fewer]
+        some = zip(folds, drawn, strict=True)
+        yield f"n{n}", [replace(cell, train=np.sort(rows[:n])) for cell, rows in some]
     systems = np.array([answer.system for answer in material.answers])
     for system in settings.holdout_systems:
-        others, theirs = np.flatnonzero(systems != system), np.flatnonzero(systems == system)
-        yield (
-            f"without-{system}",
-            [
-                Cell(c.name, np.intersect1d(c.train, others), np.intersect1d(c.judged, theirs))
-                for c in folds
-            ],
-        )
+        is_own = systems == system
+        cells = [Cell(c.name, c.train[~is_own[c.train]], c.judged[is_own[c.judged]]) for c in folds]
+        yield f"without-{system}", cells
 
 
 def _for(entry: Learn, material: Material, bench: Bench) -> Material:
@@ -228,7 +222,7 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
         case InstructionsConfig():
             return open_instructions(entry, bench, folder.path)
         case BagOfWordsConfig() | HeadConfig():
-            return open_head(entry, bench, folder.path)
+            return open_head(entry, rubric, bench.file.parent, folder.path)
         case RecalibrateConfig():
             return open_recalibrate(entry, bench, folder)
         case LoraConfig():

@@ -30,9 +30,10 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.verdict_log import FiledVerdicts
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.calibration import LEAST_PROBABILITY, cross_entropy, one_hot
-from judgebench.studies.answers import indexed
+from judgebench.stats.calibration import LEAST_PROBABILITY
+from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import BagOfWordsConfig, HeadConfig, RecalibrateConfig
 
 
@@ -60,28 +61,26 @@ def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
     verdict is `failed`, so that it is judged again with them.
     """
 
-    def of(
-        answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
-    ) -> Mapping[str, FloatArray]:
-        about = indexed(answers)
-        every = [run.latest_verdicts(*member, about) for member in members.items()]
-        features = {}
-        for metric in metrics:
-            labels = [found.label_indices(metric, about) for found in every]
-            shares = [found.label_probabilities(metric, about) for found in every]
-            known: NDArray[np.bool_] = np.max(labels, axis=0) >= 0
-            X = np.hstack([columns_of(*one) for one in zip(labels, shares, strict=True)])
-            features[metric.id] = np.where(known[:, None], X, np.nan)
-        return features
+    @cache
+    def read() -> tuple[IndexedAnswers, Sequence[FiledVerdicts]]:
+        answers = run.indexed_answers()
+        return answers, [run.latest_verdicts(*member, answers) for member in members.items()]
 
     @cache
-    def of_all() -> Sequence[Mapping[str, Verdict]]:
-        answers = run.indexed_answers()
-        return [run.latest_verdicts(*member, answers) for member in members.items()]
+    def of_all(metric: Metric) -> FloatArray:
+        answers, by_member = read()
+        labels = [verdicts.label_indices(metric, answers) for verdicts in by_member]
+        shares = [verdicts.label_probabilities(metric, answers) for verdicts in by_member]
+        X = np.hstack([columns_of(*pair) for pair in zip(labels, shares, strict=True)])
+        X[np.max(labels, axis=0) < 0] = np.nan
+        return X
+
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
+        return of_all(metric)[[read()[0].row(answer.item_id) for answer in answers]]
 
     def without(item_id: str) -> Status:
-        said = [verdicts.get(item_id) for verdicts in of_all()]
-        came = any(verdict and verdict.status is not Status.FAILED for verdict in said)
+        given = [verdicts.get(item_id) for verdicts in read()[1]]
+        came = any(verdict and verdict.status is not Status.FAILED for verdict in given)
         return Status.UNPARSED if came else Status.FAILED
 
     about = {"from": dict(members)}
@@ -184,15 +183,16 @@ def _condensed_columns(X: Any) -> Any:
 def best_strength(train: TrainingSet, X: Any, metric: Metric, recipe: Recipe) -> float:
     """The strength of the least log loss in nested folds; of equal ones the first. `X` (answers,
     width) are the features of the answers, all of which have a label."""
+    from sklearn.metrics import log_loss
+
     y, k = train.labels[metric.id], len(metric.labels)
     row = {answer.item_id: number for number, answer in enumerate(train.answers)}
     loss = np.zeros(len(recipe.strengths))
     for learnt, judged in train.folds(_NESTED) if len(loss) > 1 else ():
         rows, held_out = ([row[a.item_id] for a in part.answers] for part in (learnt, judged))
-        if rows:
-            q, fits = one_hot(y[held_out], k), fitted(X[rows], y[rows], recipe)
-            shares = [fit.probabilities(X[held_out], k) for fit in fits]
-            loss += [cross_entropy(p, q).sum() for p in shares]
+        fits = fitted(X[rows], y[rows], recipe) if rows else ()
+        shares = [fit.probabilities(X[held_out], k) for fit in fits]
+        loss += [log_loss(y[held_out], p, labels=range(k), normalize=False) for p in shares] or 0.0
     return recipe.strengths[int(loss.argmin())]
 
 
@@ -203,13 +203,12 @@ _WORDS = "words.json"
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a regression: `of(answers, metrics, folder)` are, by metric, numbers
-    (answers, width), dense or sparse, a row of NaN where nothing is known; `without` says what the
-    verdict on such an item is. `fit` keeps in the folder what must be known of the answers that are
-    learnt from, and `of` may read it once for several blocks of answers."""
+    """The features of a regression: `of(answers, metric, folder)` are numbers (answers, width),
+    dense or sparse, a row of NaN where nothing is known; `without` says what the verdict on such an
+    item is. `fit` keeps in the folder what must be known of the answers that are learnt from."""
 
     about: Mapping[str, Any]  # what they depend on
-    of: Callable[[Sequence[Answer], Sequence[Metric], Path], Mapping[str, Any]]
+    of: Callable[[Sequence[Answer], Metric, Path], Any]
     fit: Callable[[Sequence[Answer], Path], None] = lambda answers, folder: None
     close: Callable[[], None] = lambda: None
     without: Callable[[str], Status] = lambda item_id: Status.UNPARSED
@@ -234,9 +233,8 @@ class Head(Learner):
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         facts = {}
         self._features.fit(train.answers, folder)
-        features = self._features.of(train.answers, train.rubric.metrics, folder)
         for metric in train.rubric.metrics:
-            X = features[metric.id]
+            X = self._features.of(train.answers, metric, folder)
             is_known = ~np.isnan(np.asarray(X.sum(axis=1)).ravel())
             rows = np.flatnonzero(is_known & (train.labels[metric.id] >= 0))
             if not len(rows):
@@ -256,11 +254,10 @@ class Head(Learner):
             with np.load(folder / f"{metric.id}.npz") as arrays:
                 regressions[metric] = Regression(**arrays)
         while block := list(islice(coming, _AT_ONCE)):
-            X = self._features.of([task.answer for task in block], [*regressions], folder)
-            shares = {
-                metric.id: regression.probabilities(X[metric.id], len(metric.labels))
-                for metric, regression in regressions.items()
-            }
+            answers, shares = [task.answer for task in block], {}
+            for metric, regression in regressions.items():
+                X = self._features.of(answers, metric, folder)
+                shares[metric.id] = regression.probabilities(X, len(metric.labels))
             for row, task in enumerate(block):
                 known = {m: p[row] for m, p in shares.items() if not np.isnan(p[row]).any()}
                 verdict = verdict_of(task, self._rubric, known)
@@ -272,14 +269,16 @@ class Head(Learner):
         self._features.close()
 
 
-def open_head(entry: BagOfWordsConfig | HeadConfig, bench: Bench, run: Path) -> Head:
-    """Its learner. Raises MissingExtra, and what finding an encoder raises."""
-    rubric = bench.rubric.of_kind("answer") or bench.rubric
+def open_head(
+    entry: BagOfWordsConfig | HeadConfig, rubric: Rubric, beside: Path, run: Path
+) -> Head:
+    """Its learner; an encoder's path is seen from the folder `beside`. Raises MissingExtra, and
+    what finding an encoder raises."""
     if isinstance(entry, BagOfWordsConfig):
         return Head(entry.learn, rubric, words(), BALANCED)
     if entry.encoder == WORDS:
         return Head(entry.learn, rubric, words())
-    found = find_beside(entry.encoder, bench.file.parent)
+    found = find_beside(entry.encoder, beside)
     return Head(entry.learn, rubric, vectors(found, run / "tuning" / ".vectors"))
 
 
@@ -312,11 +311,11 @@ def words() -> Features:
         write_atomically(folder / _WORDS, to_json(fields).encode())
         opened.cache_clear()
 
-    def of(answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path) -> Mapping[str, Any]:
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> Any:
         parts = [scipy.sparse.csr_array((len(answers), 1))]  # there may be no word at all
         for field, vectors in opened(folder).items():
             parts.append(vectors.transform([getattr(answer, field) for answer in answers]))
-        return dict.fromkeys((m.id for m in metrics), scipy.sparse.hstack(parts, "csr"))
+        return scipy.sparse.hstack(parts, "csr")
 
     return Features({"features": "tf-idf of words and pairs of words"}, of, fit)
 
@@ -331,10 +330,7 @@ def vectors(encoder: str, folder: Path) -> Features:
     """The vectors of question and text, side by side. Raises what finding an encoder raises."""
     kept = KeptVectors(encoder, folder)
 
-    def of(
-        answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
-    ) -> Mapping[str, FloatArray]:
-        X = np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
-        return dict.fromkeys((metric.id for metric in metrics), X)
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
+        return np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
 
     return Features({"encoder": kept.about}, of, close=kept.close)

@@ -195,15 +195,15 @@ class TunedJudge(ByLearner):
         return np.array(found, dtype=np.int64)
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        folder = self._folder
         for known, some in groupby(tasks, key=lambda task: task.answer.item_id in self._known):
-            judge = _skipped if known else partial(self.learner.judge, folder=self._folder)
+            judge = partial(map, _skipped) if known else partial(self.learner.judge, folder=folder)
             yield from self._named(judge(some))
 
 
-def _skipped(tasks: Iterable[Task]) -> Iterator[Verdict]:
-    for task in tasks:
-        hashed = task.content_hash or task.answer.content_hash
-        yield Verdict(task.answer.item_id, hashed, "", "", Status.SKIPPED, reason=TRAINED_ON)
+def _skipped(task: Task) -> Verdict:
+    hashed = task.content_hash or task.answer.content_hash
+    return Verdict(task.answer.item_id, hashed, "", "", Status.SKIPPED, reason=TRAINED_ON)
 
 
 def _check_needs(entry: TunedEntry, bench: Bench) -> None:

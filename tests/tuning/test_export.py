@@ -291,7 +291,7 @@ def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
 
 def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
     card = (who / "README.md").read_text()
-    assert "**It is not clinically reviewed**" in card
+    assert "**It is not clinically\nreviewed**" in card
     assert "40 answers with labels of 3 annotators (hash `" in card
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
     assert re.search(r"^\| Tone \| who \(baseline\) \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", card, re.M)
