@@ -210,7 +210,7 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
     # Each other way with the answers that it learnt from: without a system these are fewer.
     assert "n12 (12 answers)" in page
     assert "x (18 answers)" in page
-    assert "4 folds of 12 to 12 answers, judged by what was learnt from 36 to 36 answers with" in page
+    assert "4 folds of 12 to 12 answers, judged by what was learnt from 36 to 36" in page
     assert len(found.to_frame()) == len(written["results.csv"].read_text().splitlines()) - 1
 
 
