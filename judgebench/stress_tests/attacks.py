@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from random import Random
 from statistics import mode
-from typing import Literal
 
 from pydantic import Field
 
@@ -18,7 +16,7 @@ from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import StrictModel, find_file, shipped_folder, shipped_names
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.stress_tests.best_of import bad_answers, compose, distinct_edits
+from judgebench.stress_tests.best_of import bad_answers, compose, distinct_edits, labels_by_answer
 from judgebench.stress_tests.claims import (
     Quantities,
     SentenceRules,
@@ -59,7 +57,6 @@ from judgebench.stress_tests.result import RecipeSummary
 from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
 from judgebench.stress_tests.wordings import Wordings, check_opposites, read_wordings
 
-Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
 _NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many more calls
 
@@ -67,21 +64,19 @@ _NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many m
 class AttackEntry(StrictModel):
     """One attack of a stress test: a recipe or a set, by path or shipped name.
 
-    `must_worsen` stands in for the recipe's own demand, for rubrics of other names; `sample`
-    bounds its items, in place of the stress test's own.
+    `must_worsen` stands in for the recipe's own demand, for rubrics of other names.
     """
 
     attack: str
     must_worsen: dict[str, str] = Field(default_factory=dict)
-    sample: int | None = Field(default=None, ge=1)
 
 
 class StressSettings(StrictModel):
     """The settings under `stress:` of a bench.yaml.
 
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
-    recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
-    `reviewed` counts only violations that people have accepted in the sheet beside a set.
+    recipe, drawn by the benchmark's seed; a set is used whole. `reviewed` counts only violations
+    that people have accepted in the sheet beside a set.
     """
 
     attacks: tuple[str | AttackEntry, ...] = ()
@@ -100,7 +95,6 @@ class Attack:
     """A recipe or a set that was read. `items` are a set's; a recipe has made none yet."""
 
     summary: RecipeSummary
-    sample: int | None
     recipe: Recipe | None = None
     edit: Edit | None = None  # of a recipe by rule
     wordings: Wordings | None = None  # of one that asks in other words
@@ -110,11 +104,6 @@ class Attack:
     def name(self) -> str:
         """The name of the recipe."""
         return self.summary.name
-
-    @property
-    def kind(self) -> str:
-        """What is done and must happen: a `Kind`."""
-        return self.summary.kind
 
 
 def shipped_attacks() -> tuple[str, ...]:
@@ -186,8 +175,7 @@ def _of_recipe(
         wordings = read_wordings(recipe.edit, judged, path)
     elif not isinstance(recipe.edit, Ask):
         edit = edit_of(recipe, judged, path.parent)
-    summary = RecipeSummary(recipe.name, recipe.version, _kind(recipe))
-    return [Attack(summary, entry.sample, recipe, edit, wordings)]
+    return [Attack(RecipeSummary(recipe.name, recipe.version), recipe, edit, wordings)]
 
 
 def _demand(entry: AttackEntry, recipe: Recipe, rubric: Rubric) -> MetricLabels:
@@ -206,16 +194,17 @@ def _of_set(
     """An attack for each recipe that the lines of a set name."""
     items = read_set(path, rubric, entry.must_worsen)
     accepted = accepted_ids(path) if reviewed else {item.item_id for item in items}
-    groups: dict[tuple[str, Kind], list[AlteredAnswer]] = {}
+    groups: dict[str, list[AlteredAnswer]] = {}
+    versions = {item.recipe: item.recipe_version for item in items}
     for item in items:
-        demand = item.must_worsen and _judged(item.must_worsen, judged, path)
-        groups.setdefault((item.recipe, _kind(item)), []).append(replace(item, must_worsen=demand))
-    attacks = []
-    for (name, kind), group in groups.items():
-        kept = tuple(item for item in group if item.item_id in accepted)
-        summary = RecipeSummary(name, group[0].recipe_version, kind)
-        attacks.append(Attack(summary, entry.sample, items=kept))
-    return attacks
+        group = groups.setdefault(item.recipe, [])
+        if item.item_id in accepted:
+            demand = item.must_worsen and _judged(item.must_worsen, judged, path)
+            group.append(replace(item, must_worsen=demand))
+    return [
+        Attack(RecipeSummary(name, versions[name]), items=tuple(group))
+        for name, group in groups.items()
+    ]
 
 
 def _judged(demand: MetricLabels, judged: Rubric, path: Path) -> MetricLabels:
@@ -230,14 +219,6 @@ def _judged(demand: MetricLabels, judged: Rubric, path: Path) -> MetricLabels:
             )
         )  # fmt: skip
     return kept
-
-
-def _kind(attack: Recipe | AlteredAnswer) -> Kind:
-    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask | Wording):
-        return "asked otherwise"
-    if attack.must_worsen:
-        return "violations"
-    return "planted" if attack.demand else "invariance"
 
 
 # --- from a recipe to the rule that carries it out -----------------------------------------------
@@ -356,34 +337,27 @@ def make_plan(
 
     Parents are `answers` and the sound answers of the sets; without labels, those that are used.
     An answer whose human label already reaches what an attack demands is no sound parent for it.
-    `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
-    Raises SetupError where there is no answer to alter.
+    `sample` bounds the items of each recipe; a set is used whole. Raises SetupError where there is
+    no answer to alter.
     """
-    made = [_take(a, seed) for a in attacks if a.recipe is None]
+    made = [_generated(a, a.items) for a in attacks if a.recipe is None]
     sound = [*answers, *(item.parent for m in made for item in m.items)]
     parents = list({answer.item_id: answer for answer in sound}.values())
     if not parents:
         message = "there is no answer to alter: name data, or a set of altered answers"
         raise SetupError(Problem(message, field="attacks"))
     drawn = _shuffled(parents, seed)
-    alter = partial(_alter, rubric=rubric, seed=seed, worst=_worst_labels(labels, rubric))
-    by_rule = [(a, a.recipe, a.sample or sample) for a in attacks if a.recipe and a.edit]
-    made += [alter(a, drawn, limit) for a, recipe, limit in by_rule if recipe.alters == "sound"]
-    of_bad = [(a, limit) for a, recipe, limit in by_rule if recipe.alters == "bad"]
-    bad = bad_answers(drawn, labels, rubric) if of_bad else []
-    if of_bad and not bad:
-        message = (
-            "needs answers that people call bad: the median label of none is in the worse half"
-        )
-        raise SetupError(Problem(message, field="attacks", found=of_bad[0][0].name))
-    made += [alter(a, bad, limit) for a, limit in of_bad]
-    violations = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
-    made += [
-        alter(a, violations, limit) for a, recipe, limit in by_rule if recipe.alters == "violations"
-    ]
-    asks = tuple(
-        (a, tuple(drawn[: a.sample or sample])) for a in attacks if a.kind == "asked otherwise"
-    )
+    people = labels_by_answer(labels, rubric)
+    alter = partial(_alter, limit=sample, rubric=rubric, seed=seed, people=people)
+    for alters in ("sound", "bad", "violations"):
+        chosen = [a for a in attacks if a.edit and a.recipe and a.recipe.alters == alters]
+        pool = drawn
+        if alters == "violations":
+            pool = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
+        elif alters == "bad" and chosen:
+            pool = bad_answers(drawn, labels, rubric)
+        made += [alter(attack, pool) for attack in chosen]
+    asks = tuple((a, tuple(drawn[:sample])) for a in attacks if a.recipe and not a.edit)
     if not labels:  # no other answer says anything than those that something is compared with
         used = {item.parent.item_id for m in made for item in m.items}
         used |= {answer.item_id for _, asked in asks for answer in asked}
@@ -391,31 +365,17 @@ def make_plan(
     return Plan(tuple(made), tuple(parents), asks)
 
 
-def _worst_labels(labels: Iterable[HumanLabel], rubric: Rubric) -> dict[tuple[str, str], int]:
-    """The index of the most severe human label of each answer on each metric."""
-    worst: dict[tuple[str, str], int] = {}
-    for label in labels:
-        metric = rubric.find(label.metric)
-        if metric is not None and label.label is not None:
-            place = label.item_id, metric.id
-            worst[place] = max(metric.index(label.label), worst.get(place, -1))
-    return worst
-
-
 def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
     """The same order for the same seed, whatever order the answers come in."""
     return sorted(answers, key=lambda answer: content_hash([seed, answer.item_id]))
 
 
-def _take(attack: Attack, seed: int) -> GeneratedItems:
-    """A set's items after their checks; a sample is drawn from each error area in turn."""
-    kept, rejected = checked(attack.items)
-    if attack.sample is not None:
-        turn: dict[str, Iterator[int]] = defaultdict(count)
-        shuffled = sorted(kept, key=lambda item: content_hash([seed, item.item_id]))
-        in_turn = sorted(shuffled, key=lambda item: next(turn[item.area]))
-        kept = sorted(in_turn[: attack.sample], key=lambda item: item.item_id)
-    return GeneratedItems(attack, tuple(kept), tuple(rejected))
+def _generated(
+    attack: Attack, items: Sequence[AlteredAnswer], nothing: Mapping[str, str] = {}
+) -> GeneratedItems:
+    """Items after their checks."""
+    kept, rejected = checked(items)
+    return GeneratedItems(attack, tuple(kept), tuple(rejected), nothing)
 
 
 def _alter(
@@ -424,11 +384,12 @@ def _alter(
     limit: int | None,
     rubric: Rubric,
     seed: int,
-    worst: Mapping[tuple[str, str], int],
+    people: Mapping[tuple[str, str], Sequence[int]],
 ) -> GeneratedItems:
     """Edit answers of the pool in their order until there are `limit`.
 
-    An answer to which a human gave a label that the attack demands, or a `worst` one, is passed by.
+    An answer to which one of the `people` gave a label that the attack demands, or a worse one, is
+    passed by.
     """
     recipe, edit = attack.recipe, attack.edit
     assert recipe is not None
@@ -442,7 +403,7 @@ def _alter(
     for parent in pool:
         if n_parents == limit:
             break
-        if any(worst.get((parent.item_id, name), -1) >= index for name, index in least.items()):
+        if any(max(people.get((parent.item_id, m), [-1])) >= least[m] for m in least):
             continue
         chance = Random(content_hash([seed, recipe.content_hash, parent.item_id]))
         why_not = not_alterable(parent)
@@ -455,8 +416,7 @@ def _alter(
         if times > 1:
             altered = [replace(x, item_id=f"{x.item_id}~{n}") for n, x in enumerate(altered, 1)]
         items += altered
-    kept, rejected = checked(items)
-    return GeneratedItems(attack, tuple(kept), tuple(rejected), nothing)
+    return _generated(attack, items, nothing)
 
 
 def altered_answer(

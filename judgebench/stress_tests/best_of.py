@@ -7,17 +7,17 @@ Rewordings change words only, as the checks of a set test; those that fail one a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import comb, nan
 from operator import mul
 from random import Random
-from statistics import median
 from typing import Any
 
 import numpy as np
 
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, Estimate, HumanLabel, Row
 from judgebench.results.blocks import Drawing, LabelledInterval
 from judgebench.results.figures import looks_of, new_panels, whisker
@@ -59,20 +59,38 @@ def good_labels(metric: Metric) -> str:
     return " or ".join(texts) if half <= MAX_NAMED else f"{texts[0]} to {texts[-1]}"
 
 
+def labels_by_answer(
+    labels: Iterable[HumanLabel], rubric: Rubric
+) -> Mapping[tuple[str, str], list[int]]:
+    """The indices of the labels that people gave, by item and metric id; those that give no grade
+    are left out."""
+    indices: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for label in labels:
+        metric = rubric.find(label.metric)
+        if metric and label.label is not None and (index := metric.index(label.label)) >= 0:
+            indices[label.item_id, metric.id].append(index)
+    return indices
+
+
 def bad_answers(
     answers: Iterable[Answer], labels: Iterable[HumanLabel], rubric: Rubric
 ) -> list[Answer]:
-    """The answers whose median human label is in the worse half of an ordinal metric's scale."""
-    beyond: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for label in labels:
-        metric = rubric.find(label.metric)
-        if metric is None or metric.kind != "ordinal" or label.label is None:
-            continue
-        place = int(badness(metric, np.array(metric.index(label.label))))
-        if place >= 0:
-            beyond[label.item_id, metric.id].append(place - middle_of(metric))
-    bad = {item_id for (item_id, _), distances in beyond.items() if median(distances) > 0}
-    return [answer for answer in answers if answer.item_id in bad]
+    """The answers whose median human label is in the worse half of an ordinal metric's scale.
+
+    Raises SetupError where there is none.
+    """
+    indices = labels_by_answer(labels, rubric)
+
+    def is_bad(answer: Answer, metric: Metric) -> bool:
+        places = badness(metric, np.array(indices.get((answer.item_id, metric.id), [-1])))
+        return bool(np.median(places) > middle_of(metric))
+
+    ordinal = [metric for metric in rubric.metrics if metric.kind == "ordinal"]
+    bad = [answer for answer in answers if any(is_bad(answer, metric) for metric in ordinal)]
+    if not bad:
+        message = "there is no answer that people call bad: no median label is in the worse half"
+        raise SetupError(Problem(message, field="labels"))
+    return bad
 
 
 def compose(edits: Sequence[Edit]) -> Edit:
