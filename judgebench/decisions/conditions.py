@@ -158,14 +158,11 @@ _NOISY = 0.7  # the share of severe answers that an annotator finds, by the othe
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
-_RUN_STRESS = "run `judgebench stress bench.yaml`"
-_NOT_STRESSED = {
-    "robustness": f"no stress test measured `robustness`, which the rule names: {_RUN_STRESS}",
-    "planted": f"no stress test measured `planted`, which the rule names: {_RUN_STRESS}",
-    "attack_gain": "the rise by chosen rewordings (`attack_gain` of the rule) was not measured on "
-    "answers that people call bad: name `best-of-16` under `stress: attacks:` of a bench.yaml, and "
-    f"{_RUN_STRESS}",
-}
+_STRESSED = ("robustness", "planted", "attack_gain")
+_NOT_STRESSED = (
+    "no stress test measured `{}`, which the rule names: run `judgebench stress bench.yaml` (for "
+    "`attack_gain` with `best-of-16` under `stress: attacks:`)"
+)
 
 
 @dataclass(frozen=True)
@@ -554,11 +551,10 @@ def stress_conditions(
     measured = list(_stressed(stress or Results(), judge, metric, bounds))
     yield from measured
     unmeasured = rule.replace.model_fields_set - {condition.key for condition in measured}
-    for key, reason in _NOT_STRESSED.items():
-        if key in bounds and key in unmeasured:
-            none, title = Estimate(None, reason=reason), title_of(key)
-            is_least, rival = key == "robustness", "in a stress test"
-            yield Condition(key, title, State.UNCLEAR, none, bounds[key], is_least, rival=rival)
+    for key in (key for key in _STRESSED if key in bounds and key in unmeasured):
+        none, title = Estimate(None, reason=_NOT_STRESSED.format(key)), title_of(key)
+        is_least, rival = key == "robustness", "in a stress test"
+        yield Condition(key, title, State.UNCLEAR, none, bounds[key], is_least, rival=rival)
 
 
 def _stressed(
