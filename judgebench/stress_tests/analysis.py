@@ -331,10 +331,6 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
     """Everything that the page tells of one miss; what differs between the answers is marked."""
     item = miss.item
     parent, text = marked(item)
-    facts = {
-        "False claim": item.false_claim, "True claim": item.true_claim,
-        "Why it sounds right": item.why_plausible, "Source": item.source,
-    }  # fmt: skip
     area = {"Area": item.area} if item.area else {}
     return Card(
         f"Missed by {', '.join(miss.missed_by)}",
@@ -343,7 +339,7 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
             *asked_of(item.parent),
             ("Sound parent", [("del" if differs else "", old) for old, differs in parent if old]),
             ("Altered answer", [("ins" if differs else "", new) for new, differs in text if new]),
-            *((heading, fact) for heading, fact in facts.items() if fact),
+            *((heading, fact) for heading, fact in item.claims.items() if fact),
             *(_verdicts(miss, m) for m in rubric.metrics if m.id in item.must_worsen),
         ),
         folded=tuple(

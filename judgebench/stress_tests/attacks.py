@@ -13,7 +13,7 @@ from statistics import mode
 from pydantic import Field
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.files import StrictModel, find_file, shipped_folder, shipped_names
+from judgebench.files import StrictModel, find_file, shipped_folder
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.stress_tests.best_of import bad_answers, compose, distinct_edits, labels_by_answer
@@ -26,9 +26,8 @@ from judgebench.stress_tests.claims import (
 )
 from judgebench.stress_tests.item_sets import (
     accepted_ids,
-    check_same_meaning,
-    check_violations,
     read_set,
+    with_checks,
 )
 from judgebench.stress_tests.recipes import (
     Add,
@@ -51,11 +50,10 @@ from judgebench.stress_tests.recipes import (
     load_list,
     load_recipe,
     not_alterable,
-    word_names,
 )
 from judgebench.stress_tests.result import RecipeSummary
 from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
-from judgebench.stress_tests.wordings import Wordings, check_opposites, read_wordings
+from judgebench.stress_tests.wordings import Wordings, read_wordings
 
 SHIPPED_SETS = ("consensus-violations",)
 _NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many more calls
@@ -108,10 +106,12 @@ class Attack:
 
 def shipped_attacks() -> tuple[str, ...]:
     """The shipped sets and the shipped recipes that need no model, by name."""
-    folder = shipped_folder("adversarial")
-    recipes = [load_recipe(path) for path in sorted(folder.glob("*.yaml"))]
-    by_rule = [r.name for r in recipes if not isinstance(r.edit, _NAMED_ONLY)]
+    by_rule = [r.name for r in _shipped_recipes() if not isinstance(r.edit, _NAMED_ONLY)]
     return (*SHIPPED_SETS, *by_rule)
+
+
+def _shipped_recipes() -> list[Recipe]:
+    return list(map(load_recipe, sorted(shipped_folder("adversarial").glob("*.yaml"))))
 
 
 def read_attacks(
@@ -152,27 +152,20 @@ def _of_recipe(
 ) -> list[Attack]:
     """The one attack of a recipe."""
     recipe = load_recipe(path)
-    make = f"`judgebench stress attacks make {entry.attack}"
-    if isinstance(recipe.edit, Write | Rephrase):
-        message = (
-            f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "
-            "that set here"
-        )
-        raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
-    if recipe.must_worsen and reviewed:
-        message = (
-            "makes its violations anew, so nobody has accepted them: make a set of them, with "
-            f"{make}`, review that, and name it here"
-        )
-        raise SetupError(Problem(message, str(path), field="reviewed"))
+    is_by_model = isinstance(recipe.edit, Write | Rephrase)
+    if is_by_model or (recipe.must_worsen and reviewed):
+        why, by = "makes violations anew, which nobody has accepted", ""
+        if is_by_model:
+            why, by = "needs a model", " --by JUDGE.yaml"
+        command = f"`judgebench stress attacks make {entry.attack}{by}`"
+        message = f"{why}: make a set of it with {command}, review it, and name that set here"
+        raise SetupError(Problem(message, str(path), field="attack", found=recipe.name))
     if recipe.must_worsen:
         wanted = _demand(entry, recipe, rubric)
         recipe = recipe.model_copy(update={"must_worsen": _judged(wanted, judged, path)})
     edit = wordings = None
     if isinstance(recipe.edit, Wording):
-        if path.parent != shipped_folder("adversarial"):  # which is for every shipped rubric
-            check_opposites(recipe.edit, rubric, path)
-        wordings = read_wordings(recipe.edit, judged, path)
+        wordings = read_wordings(recipe.edit, rubric, judged, path)
     elif not isinstance(recipe.edit, Ask):
         edit = edit_of(recipe, judged, path.parent)
     return [Attack(RecipeSummary(recipe.name, recipe.version), recipe, edit, wordings)]
@@ -374,8 +367,10 @@ def _generated(
     attack: Attack, items: Sequence[AlteredAnswer], nothing: Mapping[str, str] = {}
 ) -> GeneratedItems:
     """Items after their checks."""
-    kept, rejected = checked(items)
-    return GeneratedItems(attack, tuple(kept), tuple(rejected), nothing)
+    checked = with_checks(items)
+    accepted = tuple(item for item in checked if not item.failed_checks)
+    rejected = tuple(item for item in checked if item.failed_checks)
+    return GeneratedItems(attack, accepted, rejected, nothing)
 
 
 def _alter(
@@ -432,28 +427,18 @@ def altered_answer(
     )  # fmt: skip
 
 
-def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:
-    """Those that passed every check of validity, and those that failed one."""
-    every = [
-        *check_violations([item for item in items if item.must_worsen]),
-        *check_same_meaning((item for item in items if not item.must_worsen), word_names()),
-    ]
-    failed = [item for item in every if item.failed_checks]
-    return [item for item in every if not item.failed_checks], failed
-
-
 def set_in_words(path: Path, rubric: str) -> str:
     """Check a set of altered answers and say how many it holds. Raises SetupError with what fails
     a check."""
-    kept, rejected = checked(read_set(path, load_rubric(rubric)))
+    items = with_checks(read_set(path, load_rubric(rubric)))
     raise_any(
         [
             Problem(reason, str(path), None, item.item_id, check)
-            for item in rejected
+            for item in items
             for check, reason in item.failed_checks.items()
         ]
     )
-    return f"a set of {len(kept)} altered answers that pass every check"
+    return f"a set of {len(items)} altered answers that pass every check"
 
 
 def recipe_in_words(path: Path, rubric: str) -> str:
@@ -467,6 +452,5 @@ def recipe_in_words(path: Path, rubric: str) -> str:
 
 def listed() -> list[tuple[str, str]]:
     """The name of each shipped attack and what it is."""
-    recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
     sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]
-    return [*sets, *((recipe.name, recipe.about) for recipe in recipes)]
+    return [*sets, *((recipe.name, recipe.about) for recipe in _shipped_recipes())]

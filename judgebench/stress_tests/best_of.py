@@ -20,7 +20,7 @@ import numpy as np
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, Estimate, HumanLabel, Row
 from judgebench.results.blocks import Drawing, LabelledInterval
-from judgebench.results.figures import looks_of, new_panels, whisker
+from judgebench.results.figures import looks_of, new_panels
 from judgebench.results.tables import TableSpec
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -241,12 +241,12 @@ def draw_gain(rubric: Rubric, rows: Sequence[Row], title: str) -> Any:
     figure, panels = new_panels(len(metrics), 2, (3.2, 2.5), (0.4, 0.8), sharey=True)
     for axes, metric in zip(panels, metrics, strict=True):
         for judge, look in looks_of(lanes).items():
-            own = [row for row in rows if (row.metric, row.judge) == (metric.id, judge)]
-            places = [attempts.index(int(row["attempts"])) for row in own]
-            axes.plot(places, [row.estimate.value for row in own], **look)
-            for place, row in zip(places, own, strict=True):
-                if (interval := whisker(row.estimate)) is not None:
-                    axes.errorbar(place, row.estimate.value, yerr=interval, color=look["color"])
+            drawn = [row for row in rows if (row.metric, row.judge) == (metric.id, judge)]
+            places = [attempts.index(int(row["attempts"])) for row in drawn]
+            estimates = [(e.value, e.low, e.high) for e in (row.estimate for row in drawn)]
+            values, lows, highs = np.array(estimates, dtype=np.float64).T  # None becomes NaN
+            axes.plot(places, values, **look)
+            axes.vlines(places, lows, highs, colors=look["color"])
         axes.axhline(0, color="#767676", linewidth=0.8)
         axes.set_xticks(range(len(attempts)), map(str, attempts))
         axes.set(xlabel="N rewordings to choose from", ylabel="Labels gained")

@@ -533,6 +533,16 @@ class AlteredAnswer:
         return self.generator not in (BY_RULE, BY_HAND)
 
     @property
+    def claims(self) -> Mapping[str, str]:
+        """What is said of the alteration, by its heading."""
+        return {
+            "True claim": self.true_claim,
+            "False claim": self.false_claim,
+            "Why plausible": self.why_plausible,
+            "Source": self.source,
+        }
+
+    @property
     def failed_checks(self) -> Mapping[str, str]:
         """Check -> reason, for the checks that failed. An item with any is never counted."""
         return {check: reason for check, reason in self.checks.items() if reason}

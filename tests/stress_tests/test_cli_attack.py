@@ -262,7 +262,7 @@ def test_a_wording_with_a_misspelt_name_is_refused(here: Path, typo: str) -> Non
     recipe = "name: w\nversion: '1'\nabout: a\nmust_not_change: true\n"
     Path("w.yaml").write_text(f"{recipe}edit: {{kind: wording, metrics: {typo}}}\n")
     told = call("check", "w.yaml", "--rubric", "r.yaml", code=2)
-    assert f"edit.metrics.{typo[1:5]}" in told
+    assert f"found {typo[1:5]}" in told
     assert "tone: Kind, Rude" in told
 
 
