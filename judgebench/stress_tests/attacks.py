@@ -47,6 +47,7 @@ from judgebench.stress_tests.recipes import (
     WordList,
     Write,
     check_demand,
+    label_indices,
     load_list,
     load_recipe,
     not_alterable,
@@ -389,8 +390,8 @@ def _alter(
     recipe, edit = attack.recipe, attack.edit
     assert recipe is not None
     assert edit is not None
-    demanded_of = ((rubric.find(name), label) for name, label in recipe.must_worsen.items())
-    least = {metric.id: metric.index(label) for metric, label in demanded_of if metric}
+    demands = label_indices(recipe.must_worsen, rubric.metrics)
+    least = {m.id: index for m, index in zip(rubric.metrics, demands, strict=True) if index >= 0}
     times = recipe.edit.times if isinstance(recipe.edit, BestOf) else 1
     items: list[AlteredAnswer] = []
     nothing: dict[str, str] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -27,7 +27,7 @@ from judgebench.files import (
     load_model,
 )
 from judgebench.records import Answer, content_hash
-from judgebench.rubric import Identifier, Rubric, normalise
+from judgebench.rubric import Identifier, Metric, Rubric, normalise
 from judgebench.text import Sentence, sentences
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -477,6 +477,11 @@ def check_demand(
         problems.append(Problem(message, file, line, f"must_worsen.{name}", found, allowed))
     raise_any(problems)
     return labels
+
+
+def label_indices(labels: MetricLabels, metrics: Iterable[Metric]) -> list[int]:
+    """The index of the label of each metric, -1 where there is none."""
+    return [m.index(labels[m.id]) if m.id in labels else -1 for m in metrics]
 
 
 BY_RULE = "rule"
