@@ -35,10 +35,6 @@ def _stress(probes: dict[str, tuple[float, float, float]], planted: Estimate | N
 STEADY = {"padding": (0.98, 0.92, 1.0), "tone": (0.96, 0.90, 0.99)}
 
 
-def test_without_a_stress_run_nothing_is_asked() -> None:
-    assert list(stress_conditions(None, "j", "harm", DecisionRule())) == []
-
-
 @pytest.mark.parametrize("key", ["robustness", "planted"])
 def test_a_rule_that_names_it_needs_a_stress_test(key: str) -> None:
     judge = noisy(TRUE, 0.02, 9)
@@ -46,14 +42,11 @@ def test_a_rule_that_names_it_needs_a_stress_test(key: str) -> None:
     score = metric(severe="none")  # of which no filter is made: ASSIST asks for no stress test
     study = study_of(rubric(score), items, labels(HUMANS), TruthConfig(blind="yes"))
     judges = (verdicts("j", judge, items), verdicts("c", "a" * len(judge), items, "control"))
-    study = replace(study, judges=judges)
-    (silent,) = jb.decide(study)
-    (named,) = jb.decide(study, rule={"replace": {key: 0.8}})
+    (silent,) = jb.decide(replace(study, judges=judges))
+    (named,) = jb.decide(replace(study, judges=judges), rule={"replace": {key: 0.8}})
     assert silent.outcome is Outcome.REPLACE
     assert named.outcome is Outcome.CANT_TELL
     assert "judgebench stress bench.yaml" in named.reason
-    (dropped,) = jb.decide(study, rule={"replace": {key: None}})
-    assert dropped.outcome is Outcome.REPLACE
 
 
 def test_a_steady_judge_meets_it_on_the_mean_over_the_probes() -> None:

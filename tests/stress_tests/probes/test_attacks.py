@@ -56,9 +56,7 @@ def test_without_a_list_every_shipped_attack_that_needs_no_model_is_used() -> No
 def test_shipped_attacks_that_do_not_fit_a_rubric_are_left_out_where_nobody_named_them() -> None:
     found, left_out = read_attacks(StressSettings(), TONE, TONE)
     assert found
-    assert not any(
-        attack.items or (attack.recipe and attack.recipe.must_worsen) for attack in found
-    )
+    assert not any(a.items or (a.recipe and a.recipe.must_worsen) for a in found)
     assert "pathogen-class" in left_out
 
 
