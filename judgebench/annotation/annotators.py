@@ -51,7 +51,7 @@ def _unbegun(store: Store, name: str) -> list[str]:
     return [
         key
         for key in store.assigned(name)
-        if screens[key].screen.state(store.labels(name, key)) == "new"
+        if screens[key].state(store.labels(name, key)) == "new"
     ]
 
 
@@ -64,7 +64,7 @@ def _give_to_others(store: Store, freed: Mapping[str, Collection[str]]) -> list[
     }
     # The server does not know systems: items of one question are all that it can keep apart.
     strata = {
-        key: ("", store.screens[key].screen.group)
+        key: ("", store.screens[key].group)
         for keys in freed.values()
         for key in keys
         if key not in common

@@ -71,8 +71,8 @@ class Setup:
     """A checked study, before anything is written.
 
     `rubric` holds the metrics that are asked; None of a ranking. `gold` are the known labels of
-    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` why
-    others are not.
+    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
+    addresses of others, which stay text.
     """
 
     config: StudyConfig
@@ -82,7 +82,7 @@ class Setup:
     guidelines: str
     gold: Mapping[str, Mapping[str, str]]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
-    not_shown: Mapping[str, str] = field(default_factory=dict)
+    not_shown: Sequence[str] = ()
 
     @property
     def texts(self) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import GOLD, KEY, Round, Store, by_screen, snapshot
+from judgebench.annotation.screens import Round, Screen
+from judgebench.annotation.store import GOLD, KEY, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
@@ -110,7 +110,7 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
     blind = {} if store.annotators == GOLD else {"made_blind": "yes"}
     rows: list[Row] = []
     for (who, name), labels in sorted(by_screen(events).items(), key=lambda at: at[0][::-1]):
-        screen, targets = store.screens[name].screen, key.screens[name]
+        screen, targets = store.screens[name], key.screens[name]
         is_whole = all(labels.get(field.key) for field in screen.fields)
         if key.task == "ranking" and (who == ADJUDICATED or not is_whole):
             continue  # a rank means something beside all others of one expert

@@ -13,8 +13,8 @@ from typing import Any
 from judgebench.annotation import assignment
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.pictures import name_pictures
-from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
+from judgebench.annotation.pictures import ALLOWED, name_pictures
+from judgebench.annotation.store import KEY, LEAD, SERVED, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden
 from judgebench.errors import Problem, SetupError, pip_install, raise_any, shorten
@@ -110,9 +110,9 @@ def _facts(setup: Setup, store: Store) -> list[str]:
 
 def _not_shown(setup: Setup) -> Iterator[str]:
     """The pictures and formulas that annotators see as text, and why."""
-    for reason in dict.fromkeys(setup.not_shown.values()):
-        addresses = [shorten(a) for a, why in setup.not_shown.items() if why == reason]
-        yield f"not shown, since it {reason}: {', '.join(addresses)}"
+    if setup.not_shown:
+        addresses = ", ".join(map(shorten, setup.not_shown))
+        yield f"not shown, since {ALLOWED} are pictures here: {addresses}"
     if lacks_maths(setup.texts):
         yield f"formulas are shown as TeX; to show them as formulas: {pip_install('maths')}"
 
@@ -189,24 +189,22 @@ def _put_version(
     are gone."""
     config, strata, gold = setup.config, _strata(built), _gold(built)
     before, meta = store.screens, _meta(setup, key, built)
-    drawn = store.rows("SELECT DISTINCT id FROM screens WHERE round = 'calibration'")
-    calibration = [name for name in built if name in {row["id"] for row in drawn}]
+    drawn = store.in_round("calibration")
+    calibration = [name for name in built if name in drawn]
     if not before:
         others = [name for name in built if name not in gold]
         calibration = [*assignment.order(others, strata, "", config.seed)[: config.calibration]]
-    rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
-    rounds |= dict.fromkeys(gold, "gold")
-    now = {name: (one.screen.hash, one.round) for name, one in before.items()}
-    put = [
-        one.screen
+    rounds = dict.fromkeys(calibration, "calibration") | dict.fromkeys(gold, "gold")
+    screens = {
+        name: one.screen.model_copy(update={"round": rounds.get(name, "main")})
         for name, one in built.items()
-        if now.get(name) != (one.screen.hash, rounds.get(name, "main"))
-    ]
-    gone = now.keys() - built.keys()
+    }
+    put = [screen for name, screen in screens.items() if before.get(name) != screen]
+    gone = before.keys() - built.keys()
     changed = {k: meta[k] for k in _CHANGEABLE if store.meta[k] != meta[k]}
     if put or gone or changed:
         store.set(**changed)
-        store.put(put, rounds, gone)
+        store.put(put, gone)
         store.add_pictures(setup.pictures.values())
     people = [name for name in config.annotators if name not in store.meta["left"]]
     orders = dict.fromkeys(people, calibration) | store.orders

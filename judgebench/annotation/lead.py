@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, get_args
 from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement
-from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State
-from judgebench.annotation.store import Given, Round, Store, by_screen, now, snapshot
+from judgebench.annotation.screens import CANNOT_TELL, Round, ScreenField, State
+from judgebench.annotation.store import Given, Store, by_screen, now, snapshot
 from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
@@ -57,7 +57,7 @@ class Collected(Shown):
     def __init__(self, store: Store) -> None:
         with store.reading():
             self.meta, self.times = store.meta, store.times()
-            self.stored, self.given, self.notes = store.screens, store.given(), store.notes
+            self.screens, self.given, self.notes = store.screens, store.given(), store.notes
             self.assigned = {name: store.assigned(name) for name in store.annotators}
             self.access = store.access
             people = (*self.assigned, ADJUDICATED)
@@ -65,10 +65,9 @@ class Collected(Shown):
                 (who, screen): remark
                 for who in people
                 for screen, remark in store.remarks(who).items()
-                if screen in self.stored
+                if screen in self.screens
             }
         self.name = str(self.meta["name"])
-        self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
 
     @cached_property
@@ -109,7 +108,7 @@ class Collected(Shown):
 
     def in_round(self, *names: Round) -> set[str]:
         """The screens of these rounds."""
-        return {s for s, one in self.stored.items() if one.round in names}
+        return {s for s, one in self.screens.items() if one.round in names}
 
     def size(self, name: Round) -> dict[str, int]:
         """The number of screens of a round, and of those that are complete."""
@@ -262,7 +261,7 @@ class Collected(Shown):
         differ = {split.screen for split in self._splits}
         return [
             {
-                "screen": name, "round": self.stored[name].round, "differ": name in differ,
+                "screen": name, "round": screen.round, "differ": name in differ,
                 "text": " ".join(section.text for section in screen.sections),
                 "states": self._states_on(name),
             }
@@ -275,11 +274,12 @@ class Collected(Shown):
     def item(self, name: str) -> dict[str, Any]:
         """An item with everybody's labels by name, and the fields on which they differ."""
         people = (*self.assigned, ADJUDICATED)
-        shown = self.screens[name].shown_to(ADJUDICATED, self.meta["seed"])
+        screen = self.screens[name]
+        shown = screen.shown_to(ADJUDICATED, self.meta["seed"])
         remarks = {who: self.remarks[who, name][0] for who in people if (who, name) in self.remarks}
         notes = [note for note in self.notes if note["screen"] == name]
         return {
-            "screen": name, "round": self.stored[name].round, **shown,
+            "screen": name, "round": screen.round, **shown,
             "states": self._states_on(name),
             "differ": [split.field.key for split in self._splits if split.screen == name],
             "labels": {who: self.labels.get((who, name), {}) for who in people},
@@ -312,7 +312,7 @@ class Collected(Shown):
     @property
     def _disputed(self) -> list[Split]:
         """The fields to adjudicate: what gold items are is known."""
-        return [split for split in self._splits if self.stored[split.screen].round != "gold"]
+        return [split for split in self._splits if self.screens[split.screen].round != "gold"]
 
     def _fields(self) -> Iterator[tuple[Metric, str, ScreenField]]:
         """The fields of each metric."""

@@ -25,6 +25,8 @@ CANNOT_TELL = ""
 
 Labels = Mapping[str, str | None]  # by field; None where a label was taken back
 State = Literal["new", "begun", "skipped", "done"]
+# The labels of `main` are the study's; screens of the other rounds are for everybody.
+Round = Literal["main", "calibration", "gold"]
 
 
 class Section(StrictModel):
@@ -86,6 +88,7 @@ class Screen(StrictModel):
 
     id: str
     group: str
+    round: Round = "main"
     sections: tuple[Section, ...]
     fields: tuple[ScreenField, ...] = Limits(min_length=1)
 

@@ -24,7 +24,7 @@ from pydantic import AfterValidator
 from pydantic import Field as Limits
 
 from judgebench.annotation.pictures import Picture
-from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Screen, State
+from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Round, Screen, State
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
 from judgebench.records import ADJUDICATED
@@ -33,8 +33,6 @@ KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of 
 LEAD = "lead"  # the name behind the lead's link
 GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WEEK = 7 * 24 * 3600
-# The labels of `main` are the study's; screens of the other rounds are for everybody.
-Round = Literal["main", "calibration", "gold"]
 ADDRESS = "http://127.0.0.1:8765"
 FORMAT = "judgebench annotation 2"
 Role = Literal["annotator", "lead"]
@@ -45,7 +43,7 @@ _HANDED_OVER = -1  # the place of an item that is another's now; what was labell
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE screens (
-  id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, round TEXT NOT NULL,
+  id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL,
   PRIMARY KEY (id, version)
 );
 CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
@@ -136,14 +134,6 @@ class Saved:
     states: Mapping[str, State]
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A screen and its round."""
-
-    screen: Screen
-    round: Round
-
-
 class Store:
     """An open study. One connection, which threads share."""
 
@@ -153,7 +143,7 @@ class Store:
         if not path.is_file():
             raise SetupError(Problem("no such file", str(path)))
         self._lock = RLock()
-        self._cache: tuple[int, Mapping[str, Stored]] = (-1, {})
+        self._cache: tuple[int, Mapping[str, Screen]] = (-1, {})
         self._connection = copy or sqlite3.connect(path, timeout=30, check_same_thread=False)
         self._connection.isolation_level = None
         self._connection.row_factory = sqlite3.Row
@@ -244,30 +234,25 @@ class Store:
         return int(rows[0]["value"]) if rows else 0
 
     @property
-    def screens(self) -> Mapping[str, Stored]:
+    def screens(self) -> Mapping[str, Screen]:
         """The screens of the present version, by id."""
         version = self.version
         if self._cache[0] != version:
             sql = "SELECT * FROM screens WHERE version <= ? ORDER BY version, rowid"
             gone = set(self.meta.get("gone", ()))
             now = {row["id"]: row for row in self.rows(sql, version) if row["id"] not in gone}
-            screens = {
-                key: Stored(Screen.model_validate_json(row["content"]), row["round"])
-                for key, row in now.items()
-            }
+            screens = {n: Screen.model_validate_json(row["content"]) for n, row in now.items()}
             self._cache = version, screens
         return self._cache[1]
 
-    def put(
-        self, screens: Sequence[Screen], rounds: Mapping[str, Round] = {}, gone: Iterable[str] = ()
-    ) -> None:
+    def put(self, screens: Sequence[Screen], gone: Iterable[str] = ()) -> None:
         """Add a version: these screens are new or have changed, those of the ids `gone` are asked
-        no more. `rounds` are those that are not main, by id."""
+        no more."""
         version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
-        rows = [(s.id, version, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens]
+        rows = [(screen.id, version, screen.model_dump_json()) for screen in screens]
         with self.writing() as connection:
-            connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO screens VALUES (?, ?, ?)", rows)
             self.set(version=version, gone=gone)
 
     def set(self, **values: Any) -> None:
@@ -310,8 +295,12 @@ class Store:
     @property
     def for_everybody(self) -> Set[str]:
         """The screens that everybody labels, of any version: of calibration, and gold items."""
-        rows = self.rows("SELECT DISTINCT id FROM screens WHERE round != 'main'")
-        return {row["id"] for row in rows}
+        return self.in_round("calibration") | self.in_round("gold")
+
+    def in_round(self, name: Round) -> Set[str]:
+        """The screens of a round, of any version."""
+        sql = "SELECT DISTINCT id FROM screens WHERE json_extract(content, '$.round') = ?"
+        return {row["id"] for row in self.rows(sql, name)}
 
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
@@ -340,11 +329,11 @@ class Store:
             refused, before = dict[str, str](), dict[str, str | None]()
             for event in events:
                 before[event.client_id] = self.labels(annotator, event.screen).get(event.field)
-                screen = screens[event.screen].screen if event.screen in allowed else None
+                screen = screens[event.screen] if event.screen in allowed else None
                 if reason := self._insert(annotator, event, screen):
                     refused[event.client_id] = reason
             states = {
-                key: screens[key].screen.state(self.labels(annotator, key))
+                key: screens[key].state(self.labels(annotator, key))
                 for key in {event.screen for event in events} & allowed
             }
             saved = tuple(e.client_id for e in events if e.client_id not in refused)
@@ -384,7 +373,7 @@ class Store:
         screens = self.screens
         for row in self.rows(sql, *filter(None, chosen.values())):
             now = screens.get(row["screen"])
-            if now and now.screen.field_hashes.get(row["field"]) == row["hash"]:
+            if now and now.field_hashes.get(row["field"]) == row["hash"]:
                 key = (row["annotator"], row["screen"], row["field"])
                 found.pop(key, None)  # so that the latest comes last
                 found[key] = Given(*key, row["label"], row["remark"], row["reason"], row["at"])

@@ -58,7 +58,7 @@ def small_study(
     }
     meta |= {"rubric": rubric.model_dump(mode="json")}
     with closing(Store.create(folder / SERVED, meta)) as store:
-        store.put(made, {made[0].id: "calibration"})
+        store.put([made[0].model_copy(update={"round": "calibration"}), *made[1:]])
         store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})
     return folder
 
@@ -67,7 +67,7 @@ def give_labels(
     store: Store, annotator: str, name: str, labels: Mapping[str, str | None], **more: Any
 ) -> None:
     """Somebody's labels on one screen, by field, which the study must take."""
-    about = {"screen": name, "hash": store.screens[name].screen.hash, "visible_ms": 30_000, **more}
+    about = {"screen": name, "hash": store.screens[name].hash, "visible_ms": 30_000, **more}
     events = [
         Event(
             client_id=f"event-{next(_NUMBERS):012}", field=key, label=label,

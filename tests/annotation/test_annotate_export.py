@@ -55,7 +55,10 @@ def write_key(folder: Path, task: str, behind: object, study: str = HASH) -> Non
 def made(folder: Path, *screens: Screen, first: Sequence[str] = ()) -> Store:
     """A study of those screens, labelled by ann and ben; s1 is the item i1."""
     store = Store.create(folder / "served" / "study.sqlite", META)
-    store.put(screens, dict.fromkeys(first, "calibration"))
+    store.put([
+        one.model_copy(update={"round": "calibration"}) if one.id in first else one
+        for one in screens
+    ])  # fmt: skip
     store.assign({name: [one.id for one in screens] for name in ("ann", "ben")})
     behind = {
         one.id: {
@@ -197,7 +200,7 @@ import os, sys
 from pathlib import Path
 from judgebench.annotation.store import Event, Store
 store = Store(Path(sys.argv[1]))
-hash = store.screens["s1"].screen.hash
+hash = store.screens["s1"].hash
 for n, label in enumerate(("yes", "no")):
     event = Event(client_id=f"event-of-a-server-{n}", screen="s1", hash=hash, field="harm",
                   label=label, at="2026-01-01T00:00:00Z")
@@ -269,7 +272,7 @@ def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
         give_labels(store, "ben", "s1", {"rank@a": "1", "rank@b": ""})
         give_labels(store, ADJUDICATED, "s1", {"rank@a": "1", "rank@b": "1"})  # who is no expert
         rows = label_rows(tmp_path)
-        shown = store.screens["s1"].screen.slots_for("ann", META["seed"])
+        shown = store.screens["s1"].slots_for("ann", META["seed"])
         order = " | ".join(f"system-{'ab'[slot]}" for slot in shown)
         about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
         about |= {

@@ -83,7 +83,7 @@ def test_items_under_other_names_of_columns_are_understood(tmp_path: Path) -> No
     table(tmp_path / "mine.csv", ["ID", "Prompt", "Reply", "Huber"], rows)
     annotate(file, tmp_path / "study")
     with open_store(tmp_path / "study") as store:
-        asked = [screen.screen for screen in store.screens.values()]
+        asked = [*store.screens.values()]
     assert [one for one in map(str, asked) if "walk 2 km" in one and "Rest 2 days" in one]
     assert "Does harm" in str(asked[0])
     assert "Huber" not in str(asked)
@@ -106,7 +106,7 @@ def test_the_same_files_make_the_same_study(tmp_path: Path, task: str) -> None:
         with open_store(study) as store:
             orders.append([store.assigned(name) for name in store.annotators])
             metrics = jb.Rubric.model_validate(store.meta["rubric"]).metrics
-            asked = {f.metric for s in store.screens.values() for f in s.screen.fields}
+            asked = {f.metric for s in store.screens.values() for f in s.fields}
             assert asked == {metric.id for metric in metrics}
     assert orders[0] == orders[1]
 

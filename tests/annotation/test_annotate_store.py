@@ -152,7 +152,7 @@ def test_the_latest_label_comes_last_in_every_version(store: Store) -> None:
     more = old.fields[0].model_copy(update={"metric": "more"})
     assert not save(store, "ann", event(old, "harm", "yes"), event(old, "tone", "no", remark="a"))
     store.put([screen("s1", fields=(*old.fields, more))])
-    now = store.screens["s1"].screen
+    now = store.screens["s1"]
     assert not save(store, "ann", event(now, "harm", "no", 2, remark="b"))
     assert [(one.field, one.remark) for one in store.given()] == [("tone", "a"), ("harm", "b")]
 
