@@ -49,9 +49,7 @@ def hand_over(store: Store, name: str) -> list[str]:
 def _unbegun(store: Store, name: str) -> list[str]:
     screens = store.screens
     return [
-        key
-        for key in store.assigned(name)
-        if screens[key].state(store.labels(name, key)) == "new"
+        key for key in store.assigned(name) if screens[key].state(store.labels(name, key)) == "new"
     ]
 
 

@@ -1,4 +1,4 @@
-"""annotate.yaml, or the key `annotate` of a bench.yaml: what is labelled, by whom, and how much."""
+"""annotate.yaml: what is labelled, by whom, and how much."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from judgebench.judges.config import Name
 from judgebench.people.page import check_people
 from judgebench.records import ADJUDICATED, Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import BenchConfig
-from judgebench.runs.load import Gathered, bench_file, read_config
+from judgebench.runs.load import Gathered
 
 Task = Literal["labels", "ranking", "preference", "criteria"]
 Paths = Annotated[
@@ -31,7 +30,7 @@ _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # of a ranking, which
 
 
 class AnnotateConfig(StrictModel):
-    """The key `annotate` of bench.yaml, whose data and rubric are then labelled.
+    """annotate.yaml. Paths are seen from its folder.
 
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
     `background`, after a round of `calibration` items for everybody. Where `auto_advance`, the last
@@ -40,7 +39,12 @@ class AnnotateConfig(StrictModel):
     gold.
     """
 
+    name: Name
     task: Task = "labels"
+    items: Paths = Field(min_length=1)
+    rubric: str = ""
+    metrics: tuple[str, ...] = ()
+    pairs: PairsConfig | None = None
     annotators: tuple[str, ...] = Field(min_length=1)
     per_item: int = Field(default=2, ge=1)
     calibration: int = Field(default=0, ge=0)
@@ -56,16 +60,6 @@ class AnnotateConfig(StrictModel):
         return self.annotators == GOLD
 
 
-class StudyConfig(AnnotateConfig):
-    """annotate.yaml. Paths are seen from its folder."""
-
-    name: Name
-    items: Paths = Field(min_length=1)
-    rubric: str = ""
-    metrics: tuple[str, ...] = ()
-    pairs: PairsConfig | None = None
-
-
 @dataclass(frozen=True)
 class Setup:
     """A checked study, before anything is written.
@@ -75,7 +69,7 @@ class Setup:
     addresses of others, which stay text.
     """
 
-    config: StudyConfig
+    config: AnnotateConfig
     file: Path
     rubric: Rubric | None
     dataset: Dataset
@@ -90,21 +84,16 @@ class Setup:
         return [self.guidelines, *map(_text_of, self.dataset.answers)]
 
 
-def load_setup(path: Path) -> Setup:
-    """The study that an annotate.yaml or a bench.yaml describes. Labels in the data are left out.
+def load_setup(file: Path) -> Setup:
+    """The study that an annotate.yaml describes. Labels in the data are left out.
 
     Raises SetupError with every problem of the file and of the files that it names.
     """
-    file = path if path.suffix in (".yaml", ".yml") else bench_file(path)
     value, node = load_with_lines(file)
+    config = validate(value, AnnotateConfig, str(file), node)
     gather = Gathered(str(file))
-    if isinstance(value, Mapping) and "data" in value:
-        bench, _ = read_config(file, data_needed=True)
-        config, folder = _of_bench(bench, file), bench.data_home(file, None)
-    else:
-        config, folder = validate(value, StudyConfig, str(file), node), None
     rubric = gather("rubric", _rubric, config, file)
-    items = gather("items", _read, config, rubric, file, folder)
+    items = gather("items", _read, config, rubric, file)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
     known = None
@@ -138,20 +127,7 @@ def check_reserved(names: Sequence[str]) -> None:
         raise SetupError([Problem(message, found=name) for name in sorted(reserved)])
 
 
-def _of_bench(bench: BenchConfig, file: Path) -> StudyConfig:
-    """A bench.yaml as a study. Raises SetupError where it says nothing of annotators."""
-    section = bench.section("annotate", AnnotateConfig)
-    if section is None:
-        message = "says nothing of who labels: add the key `annotate` with annotators"
-        raise SetupError(Problem(message, str(file), None, "annotate"))
-    names = (bench.data,) if isinstance(bench.data, str) else bench.data
-    items = tuple(name for name in names if not name.endswith(".sqlite"))  # what comes of it
-    values = {**section.model_dump(), "name": bench.name, "items": items, "rubric": bench.rubric}
-    values |= {"metrics": bench.metrics, "pairs": bench.pairs}
-    return validate(values, StudyConfig, str(file))
-
-
-def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
+def _rubric(config: AnnotateConfig, file: Path) -> Rubric | None:
     if config.task == "ranking":
         return None
     if not config.rubric:
@@ -160,14 +136,12 @@ def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
     return rubric.only(config.metrics) if config.metrics else rubric
 
 
-def _read(
-    config: StudyConfig, rubric: Rubric | None, file: Path, folder: Path | None
-) -> Dataset | None:
+def _read(config: AnnotateConfig, rubric: Rubric | None, file: Path) -> Dataset | None:
     if rubric is None and config.task != "ranking":
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
     paths = [file.parent / name for name in config.items]
-    dataset = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
+    dataset = load_data(paths, rubric or _ANSWERS, pairs=pairs)
     raise_any([Problem("its items have no text to label", x) for x in dataset.textless])
     return dataset
 

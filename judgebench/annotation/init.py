@@ -47,8 +47,8 @@ class SetupReport:
 
 
 def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> SetupReport:
-    """Make the study in which people label the items of an annotate.yaml, or of a bench.yaml with
-    the key `annotate`: blind screens, who labels what, and a link for everybody.
+    """Make the study in which people label the items of an annotate.yaml: blind screens, who
+    labels what, and a link for everybody.
 
     With `new_version` the folder holds the study already, and goes on with the items as they are
     now: labels count as long as text and question stay the same. Raises SetupError with every

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import yaml
 from annotate_case import give_labels
 from built_case import QUESTIONS, TASKS, answers, study_file, table
 from typer.testing import CliRunner
@@ -159,16 +158,6 @@ def test_check_says_what_the_study_is(tmp_path: Path) -> None:
     found = check([study_file(tmp_path, "ranking")], "medical-safety")
     assert not found.errors
     assert "(ranking) of 4 items, 2 of 3 annotators" in found.facts[0]
-
-
-def test_a_bench_is_a_study_too(tmp_path: Path) -> None:
-    study_file(tmp_path)
-    value = {"name": "b", "rubric": "mine.yaml", "data": ["answers.csv"],
-             "annotate": {"annotators": ["ann", "ben"], "per_item": 1}}  # fmt: skip
-    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(value), "utf-8")
-    made = annotate(tmp_path / "bench.yaml", tmp_path / "deep" / "study")
-    with open_store(made.study) as store:
-        assert len(store.screens) == 12
 
 
 def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:

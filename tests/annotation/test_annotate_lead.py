@@ -45,8 +45,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     made = Store.create(tmp_path / "study.sqlite", meta)
     every = [
-        screen(i).model_copy(update={"round": "calibration" if i < 2 else "main"})
-        for i in range(8)
+        screen(i).model_copy(update={"round": "calibration" if i < 2 else "main"}) for i in range(8)
     ]
     made.put(every)
     both = [one.id for one in every]
