@@ -242,9 +242,9 @@ const remembered = (storage, key, value) => {
     } catch (error) {
       if (error.status !== 400 && error.status !== 413) throw error;
       if (batch.length > 1) return 1; // which event is it? one after the other
-      reply = { saved: [], refused: [{ client_id: batch[0][1].client_id }] };
+      reply = { saved: [], refused: { [batch[0][1].client_id]: "" } };
     }
-    const refused = new Set(reply.refused.map(({ client_id }) => client_id));
+    const refused = new Set(Object.keys(reply.refused));
     const settled = new Set([...reply.saved, ...refused]);
     if (!batch.some(([, event]) => settled.has(event.client_id))) throw new Error("no answer");
     for (const [name, event] of batch) {

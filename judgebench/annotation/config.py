@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,9 @@ from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
 from judgebench.data.load import load_data
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
-from judgebench.people.page import check_people
 from judgebench.records import ADJUDICATED, Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.load import Gathered
@@ -26,6 +26,7 @@ Task = Literal["labels", "ranking", "preference", "criteria"]
 Paths = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
 ]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # can name a file on every system
 _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # of a ranking, which needs no rubric
 
 
@@ -101,8 +102,7 @@ def load_setup(file: Path) -> Setup:
         gather.tell("gold", Problem("is for other tasks", found=config.task, allowed="labels"))
     elif config.gold and items and rubric:
         known = gather("gold", read_gold, file.parent / config.gold, items, rubric)
-    gather("annotators", check_people, config.annotators, "")
-    gather("annotators", check_reserved, config.annotators)
+    gather("annotators", check_annotators, config.annotators)
     gather.raise_any()
     assert items is not None
     dataset, gold = known or (items, {})
@@ -119,12 +119,20 @@ def _text_of(row: Answer) -> str:
     return "\n\n".join([row.question, row.text, row.reference or "", *parts])
 
 
-def check_reserved(names: Sequence[str]) -> None:
-    """Raises SetupError for names that are no annotator's; `adjudicated` may label alone."""
-    reserved = [name for name in names if name.casefold() in (LEAD, ADJUDICATED)]
-    if reserved and tuple(names) != GOLD:
-        message = "is no name for an annotator"
-        raise SetupError([Problem(message, found=name) for name in sorted(reserved)])
+def check_annotators(names: Sequence[str], field: str = "") -> None:
+    """Raises SetupError for names that are reserved, occur twice or cannot name a file;
+    `adjudicated` may label alone."""
+    taken = set[str]() if tuple(names) == GOLD else {LEAD, ADJUDICATED}
+    problems = []
+    for name in names:
+        if not _NAME.fullmatch(name):
+            allowed = "letters a to z, digits, full stops, dashes and underscores"
+            problems.append(Problem("cannot name a file", "", None, field, shorten(name), allowed))
+        elif name.casefold() in taken:
+            wrong = "is reserved, or named twice"
+            problems.append(Problem(wrong, field=field, found=shorten(name)))
+        taken.add(name.casefold())
+    raise_any(problems)
 
 
 def _rubric(config: AnnotateConfig, file: Path) -> Rubric | None:

@@ -552,7 +552,8 @@
     try {
       $("settle").disabled = true;
       const { refused } = await ask("api/lead/adjudicate", event);
-      if (refused.length) throw Object.assign(new Error(`it ${refused[0].why}`), { status: 400 });
+      const [why] = Object.values(refused);
+      if (why) throw Object.assign(new Error(`it ${why}`), { status: 400 });
       warn("");
       one.adjudication = given;
       settled.set(place(one), given);

@@ -29,7 +29,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -49,6 +49,7 @@ from judgebench.annotation.store import (
     Role,
     Store,
     link_of,
+    role_of,
     served_file,
     snapshot,
 )
@@ -59,6 +60,7 @@ from judgebench.files import StrictModel, validate
 from judgebench.models import is_local
 from judgebench.models.transport import new_event_loop
 from judgebench.records import ADJUDICATED
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.annotation.lead import Collected
@@ -86,10 +88,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Refused(Exception):
-    """A request that gets no more than a sentence. `wait`: the seconds after which to try again."""
+    """A request that gets no more than a sentence."""
 
-    def __init__(self, status: int, message: str, wait: float = 0.0) -> None:
-        self.status, self.wait = status, wait
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
         super().__init__(message)
 
 
@@ -182,8 +184,8 @@ class Limit:
         if len(self._left) > self._most:
             del self._left[next(iter(self._left))]
         if left < 0:
-            wait = -left / self._per_second
-            raise Refused(429, f"Too many requests: try again in {wait:.0f} seconds.", wait)
+            wait = math.ceil(-left / self._per_second)
+            raise Refused(429, f"Too many requests: try again in {counted(wait, 'second')}.")
 
 
 class Connections:
@@ -264,7 +266,6 @@ class Caller(NamedTuple):
 
     token: str
     name: str
-    role: Role
 
 
 Sent = TypeVar("Sent", bound=StrictModel)
@@ -331,10 +332,7 @@ class Server:
             with self.connections.answering(request.protocol):
                 return await handler(request)
         except Refused as refused:
-            answer = _error(refused.status, str(refused))
-            if refused.wait:
-                answer.headers["Retry-After"] = str(math.ceil(refused.wait))
-            return answer
+            return _error(refused.status, str(refused))
         except SetupError as error:
             return _error(400, str(error))
         except web.HTTPException as error:
@@ -354,11 +352,11 @@ class Server:
         """Whoever asks. Raises Refused where they may not."""
         role: Role = "lead" if request.path.startswith("/api/lead") else "annotator"
         token = request.cookies.get(self.site.cookie(role), "")
-        who = self.reading.who(token)
-        if who is None or who[1] != role:
+        name = self.reading.who(token)
+        if not name or role_of(name) != role:
             raise Refused(401, _NO_SESSION)
         self._requests.check(token)
-        return Caller(token, *who)
+        return Caller(token, name)
 
     def _answer(self, act: Act, model: type[StrictModel] | None = None) -> Handler:
         """The handler that answers with what an act says, which a thread computes."""
@@ -375,12 +373,12 @@ class Server:
         self._entering.check(self.site.client(request.remote or "", forwarded))
         token = (await _sent(request, Token)).token
         session = await asyncio.to_thread(self.writing.enter, token, SESSION_S)
-        who = self.reading.who(session or "")
-        if session is None or who is None:
+        if session is None:
             raise Refused(401, "This link was used or is too old: ask the lead for a new one.")
-        answer = web.json_response({"name": who[0], "role": who[1]})
+        name = self.reading.who(session)
+        answer = web.json_response({"name": name, "role": role_of(name)})
         answer.set_cookie(
-            self.site.cookie(who[1]), session, max_age=SESSION_S, path="/", httponly=True,
+            self.site.cookie(role_of(name)), session, max_age=SESSION_S, path="/", httponly=True,
             secure=self.site.secure, samesite="Strict",
         )  # fmt: skip
         return answer
@@ -388,7 +386,7 @@ class Server:
     def _link(self, caller: Caller, _: Any) -> Any:
         """A link for another device of whoever asks."""
         self._entering.check(f"link of {caller.name}")
-        return {"token": self.writing.make_link(caller.name, caller.role, DEVICE_LINK_S)}
+        return {"token": self.writing.make_link(caller.name, DEVICE_LINK_S)}
 
     def _leave(self, caller: Caller, _: Any) -> None:
         self.writing.leave(caller.token)
@@ -435,7 +433,7 @@ class Server:
         else:
             self._entering.check(f"link of {name}")
             facts = add_annotator(self.writing, name) if act == "add" else []
-            token = self.writing.make_link(name, "annotator", WEEK)
+            token = self.writing.make_link(name, WEEK)
         return {"token": token, "facts": facts, "access": self.reading.access}
 
     def _newest(self) -> Collected:
@@ -454,13 +452,10 @@ class Server:
     def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> Any:
         """Keep events, unless the session has ended while they came in."""
         with self.writing.writing():
-            if self.writing.who(caller.token) is None:
+            if not self.writing.who(caller.token):
                 raise Refused(401, _NO_SESSION)
             saved = self.writing.save(who, events)
-        refused = [{"client_id": key, "why": why} for key, why in saved.refused.items()]
-        told = {"saved": saved.saved, "before": saved.before, "refused": refused}
-        told |= {"state": dict(saved.states)}
-        return {**told, "at": _now("milliseconds")}
+        return {**asdict(saved), "at": _now("milliseconds")}
 
 
 def _to_response(value: Any) -> web.Response:
@@ -473,19 +468,14 @@ class _Kinds(logging.Handler):
     """Prints the time, number and kind of what is logged, and nothing that a library says of it:
     that may quote a request, and with it cookies and labels."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._count = 0
-
     def emit(self, record: logging.LogRecord) -> None:
-        self._count += 1
         error = record.exc_info[1] if record.exc_info else None
         kind = type(error).__name__ if error else f"{record.module}, line {record.lineno}"
         malformed = isinstance(error, HttpProcessingError | web.RequestPayloadError)
         where = [] if malformed or not error else traceback.format_tb(error.__traceback__)
         what = "malformed request" if malformed else "error"
         with suppress(OSError):  # of a full disk; the request is answered
-            line = f"{_now('milliseconds')} #{self._count} {what}: {kind}"
+            line = f"{_now('milliseconds')} {what}: {kind}"
             print(line, *where, sep="\n", file=sys.stderr, flush=True)
 
 
@@ -582,7 +572,6 @@ def serve(
     cannot be opened, or labels would cross a network as clear text.
     """
     context = _tls(*tls) if tls else None
-    Site.at(host, port, context is not None, proxy)
     with listening(host, port) as bound:
         site = Site.at(host, bound.getsockname()[1], context is not None, proxy)
         with closing(Server(served_file(study), site)) as server:

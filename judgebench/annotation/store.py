@@ -24,7 +24,7 @@ from pydantic import AfterValidator
 from pydantic import Field as Limits
 
 from judgebench.annotation.pictures import Picture
-from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Round, Screen, State
+from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Round, Screen
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
 from judgebench.records import ADJUDICATED
@@ -47,7 +47,7 @@ CREATE TABLE screens (
   PRIMARY KEY (id, version)
 );
 CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
-CREATE TABLE people (name TEXT PRIMARY KEY, role TEXT NOT NULL);
+CREATE TABLE annotators (name TEXT PRIMARY KEY);
 CREATE TABLE assignments (
   annotator TEXT NOT NULL, screen TEXT NOT NULL, place INTEGER NOT NULL,
   PRIMARY KEY (annotator, screen)
@@ -72,10 +72,9 @@ CREATE VIEW latest AS
     SELECT max(after) FROM notes
     WHERE notes.annotator = events.annotator AND notes.screen = events.screen
   ), 0) GROUP BY annotator, screen, field, hash;
-CREATE TABLE links (
-  hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL, used INTEGER NOT NULL DEFAULT 0
+CREATE TABLE tokens (
+  hash TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, until REAL NOT NULL
 );
-CREATE TABLE sessions (hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL);
 """
 
 
@@ -125,13 +124,12 @@ def by_screen(events: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The client ids of events that are kept, the reasons of the refused ones, the labels that were
-    there `before` them, and the states."""
+    """The client ids of events that are kept, the reasons of the refused ones, and the labels that
+    were there `before` them."""
 
     saved: tuple[str, ...]
     before: Mapping[str, str | None]
     refused: Mapping[str, str]
-    states: Mapping[str, State]
 
 
 class Store:
@@ -218,8 +216,8 @@ class Store:
     @property
     def annotators(self) -> tuple[str, ...]:
         """The annotators, in the order of the study's file."""
-        sql = "SELECT name FROM people WHERE role = 'annotator' ORDER BY rowid"
-        return tuple(row["name"] for row in self.rows(sql))
+        rows = self.rows("SELECT name FROM annotators ORDER BY rowid")
+        return tuple(row["name"] for row in rows)
 
     @property
     def present(self) -> list[str]:
@@ -306,8 +304,7 @@ class Store:
         """Give these people these screens in this order, and no others."""
         with self.writing() as connection:
             for name, screens in orders.items():
-                sql = "INSERT OR IGNORE INTO people VALUES (?, 'annotator')"
-                connection.execute(sql, (name,))
+                connection.execute("INSERT OR IGNORE INTO annotators VALUES (?)", (name,))
                 sql = "UPDATE assignments SET place = ? WHERE annotator = ?"
                 connection.execute(sql, (_HANDED_OVER, name))
                 rows = [(name, screen, place) for place, screen in enumerate(screens)]
@@ -332,12 +329,8 @@ class Store:
                 screen = screens[event.screen] if event.screen in allowed else None
                 if reason := self._insert(annotator, event, screen):
                     refused[event.client_id] = reason
-            states = {
-                key: screens[key].state(self.labels(annotator, key))
-                for key in {event.screen for event in events} & allowed
-            }
             saved = tuple(e.client_id for e in events if e.client_id not in refused)
-            return Saved(saved, before, refused, states)
+            return Saved(saved, before, refused)
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""
@@ -410,58 +403,45 @@ class Store:
 
     # --- who may come in --------------------------------------------------------------------------
 
-    def make_link(self, name: str, role: Role, seconds: float) -> str:
+    def make_link(self, name: str, seconds: float) -> str:
         """A new token that lets a person in once."""
         token = secrets.token_urlsafe(32)
-        with self.writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, role))
-            sql = "INSERT INTO links (hash, name, until) VALUES (?, ?, ?)"
-            connection.execute(sql, (_hashed(token), name, time.time() + seconds))
+        sql = "INSERT INTO tokens VALUES (?, ?, 'link', ?)"
+        self.rows(sql, _hashed(token), name, time.time() + seconds)
         return token
 
     def enter(self, token: str, seconds: float) -> str | None:
         """Trade a token for that of a session; None where it is unknown, used or too old."""
         session, at = secrets.token_urlsafe(32), time.time()
-        with self.writing() as connection:
-            sql = (
-                "UPDATE links SET used = 1 WHERE hash = ? AND used = 0 AND until > ? RETURNING name"
-            )
-            link = connection.execute(sql, (_hashed(token), at)).fetchall()
-            if not link:
-                return None
-            connection.execute("DELETE FROM sessions WHERE until < ?", (at,))
-            values = (_hashed(session), link[0]["name"], at + seconds)
-            connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", values)
-        return session
-
-    def who(self, session: str) -> tuple[str, Role] | None:
-        """Name and role behind a session's token."""
         sql = (
-            "SELECT people.name, role FROM sessions JOIN people USING (name)"
-            " WHERE hash = ? AND until > ?"
+            "UPDATE tokens SET hash = ?, kind = 'session', until = ?"
+            " WHERE hash = ? AND kind = 'link' AND until > ? RETURNING name"
         )
+        return (
+            session if self.rows(sql, _hashed(session), at + seconds, _hashed(token), at) else None
+        )
+
+    def who(self, session: str) -> str:
+        """The name behind a session's token; empty where there is none."""
+        sql = "SELECT name FROM tokens WHERE hash = ? AND kind = 'session' AND until > ?"
         rows = self.rows(sql, _hashed(session), time.time())
-        return (rows[0]["name"], rows[0]["role"]) if rows else None
+        return str(rows[0]["name"]) if rows else ""
 
     def leave(self, session: str) -> None:
         """End a session."""
-        self.rows("DELETE FROM sessions WHERE hash = ?", _hashed(session))
+        self.rows("DELETE FROM tokens WHERE hash = ?", _hashed(session))
 
     def revoke(self, name: str) -> None:
         """End all sessions and links of a person. Labels stay."""
-        with self.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE name = ?", (name,))
-            connection.execute("DELETE FROM links WHERE name = ? AND used = 0", (name,))
+        self.rows("DELETE FROM tokens WHERE name = ?", name)
 
     @property
     def access(self) -> dict[str, str]:
         """Each annotator and the lead: `is in`, `has a link` or `needs a link`."""
         access = dict.fromkeys((*self.annotators, LEAD), "needs a link")
-        sql = (
-            "SELECT name, 'has a link' FROM links WHERE used = 0 AND until > ?1"
-            " UNION ALL SELECT name, 'is in' FROM sessions WHERE until > ?1"
-        )
-        return access | dict(map(tuple, self.rows(sql, time.time())))
+        sql = "SELECT name, kind FROM tokens WHERE until > ? ORDER BY kind"  # sessions come last
+        words = {"link": "has a link", "session": "is in"}
+        return access | {row["name"]: words[row["kind"]] for row in self.rows(sql, time.time())}
 
 
 def _refusal(event: Event, screen: Screen) -> str:
@@ -538,6 +518,10 @@ def link_of(store: Store, name: str) -> str:
     """A new address that lets a person in once. What follows the # never reaches a log."""
     if name != LEAD:
         known_person(store, name)
-    role: Role = "lead" if name == LEAD else "annotator"
     page = "/lead" if name == LEAD else "/"
-    return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, role, WEEK)}"
+    return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, WEEK)}"
+
+
+def role_of(name: str) -> Role:
+    """The role of somebody who may come in."""
+    return "lead" if name == LEAD else "annotator"

@@ -59,7 +59,7 @@ def test_everybody_gets_a_link_and_the_table_of_overlaps_is_printed(tmp_path: Pa
         for name, link in made.links.items():
             session = store.enter(link.split("#")[1], 60)
             assert session is not None
-            assert store.who(session) == (name, "lead" if name == "lead" else "annotator")
+            assert store.who(session) == name
         assert len(store.assigned("ann")) == 9
         first = set(store.assigned("ann")[:3])
         assert first == {n for n, stored in store.screens.items() if stored.round == "calibration"}
@@ -122,7 +122,7 @@ def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
         jb.annotate(names, tmp_path / "study")
     assert {problem.field for problem in caught.value.problems} == {"annotators"}
     found = sorted(problem.found for problem in caught.value.problems)
-    assert found == ["'Ann'", "'b/c'", "adjudicated", "lead"]
+    assert found == ["'Ann'", "'adjudicated'", "'b/c'", "'lead'"]
     file = study_file(tmp_path, per_item=4, calibration=13)
     with pytest.raises(jb.SetupError) as caught:
         jb.annotate(file, tmp_path / "study")
@@ -361,7 +361,7 @@ def test_who_is_added_gets_an_even_share_of_what_nobody_has_begun(tmp_path: Path
         assert all(sum(key in own for own in after.values()) in (2, 4) for key in store.screens)
         for name, message in {
             "ann": "labels already",
-            "lead": "no name",
+            "lead": "is reserved",
             "a/b": "cannot name",
         }.items():
             with pytest.raises(jb.SetupError, match=message):

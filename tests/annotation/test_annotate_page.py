@@ -481,7 +481,7 @@ def test_a_whole_assignment_is_labelled_by_keyboard_while_the_server_is_dead(
     async def visit(new_tab: NewTab) -> None:
         with command(folder, "--port", "0") as (process, _, address):
             with open_store(folder) as store:
-                token = store.make_link("ann", "annotator", 60)
+                token = store.make_link("ann", 60)
             tab = await new_tab(f"{address}/#{token}", "ann")
             await tab.sees(TITLE, "Item 1 of 12")
             await press(tab, *"321", "Enter")

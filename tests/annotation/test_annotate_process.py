@@ -144,7 +144,7 @@ def test_the_log_says_that_malformed_requests_came_and_nothing_of_them(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--host", "192.0.2.1"], "clear text"),
+        (["--host", "0.0.0.0"], "clear text"),
         (["--cert", "nothing.pem"], "is no certificate"),
         (["--cert-key", "nothing.pem"], "needs a certificate: --cert"),
         (["--port", "99999"], "cannot be used"),
@@ -278,7 +278,7 @@ def test_kill_at_random_moments(
     people = []
     with open_store(study) as store:
         for seed, name in enumerate(orders):
-            session = store.enter(store.make_link(name, "annotator", 600), 600)
+            session = store.enter(store.make_link(name, 600), 600)
             cookies = {f"judgebench-{port}-annotator": str(session)}
             people.append(Annotator(Person(address, cookies), name, seed))
     for person in people:
