@@ -153,7 +153,8 @@ def _shown_field(field: ScreenField, letters: Mapping[int | None, str]) -> dict[
     options = [option.model_dump() for option in field.options]
     if field.prefers:
         for slot in (0, 1):
-            options[slot]["text"] = f"{letters[slot]} is better"
+            letter = letters[slot]
+            options[slot] |= {"text": f"{letter} is better", "letter": letter}
         options[:2] = sorted(options[:2], key=lambda option: str(option["text"]))
     letter = letters[field.slot]
     return {

@@ -80,6 +80,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _PROXY = re.compile(r"(https://(?:[a-z0-9.-]+|\[[0-9a-f:]+\]))(:\d{1,5})?/?")
+_WORKER = Path(__file__).with_name("worker.js").read_text("utf-8")
+_WORKER_POLICY = "default-src 'none'; connect-src 'self'"
 _NO_SESSION = "You are not logged in: open the link that you were given, or a new one."
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -113,10 +115,8 @@ class Site:
         if proxy:
             found = _PROXY.fullmatch(proxy.lower())
             if not found:
-                wrong, allowed = (
-                    "is not the address of a proxy",
-                    "such as https://label.example.org",
-                )
+                wrong = "is not the address of a proxy"
+                allowed = "such as https://label.example.org"
                 raise SetupError(Problem(wrong, found=proxy, allowed=allowed))
             address = found[1] + (found[2] if found[2] not in (None, ":443") else "")
             return cls(address, frozenset([address.removeprefix("https://")]), True)
@@ -317,7 +317,9 @@ class Server:
         app = web.Application(middlewares=[self._guarded], client_max_size=_LARGEST)
         app.on_response_prepare.append(_add_headers)
         app.add_routes([
-            web.get("/", _page("annotate")), web.get("/lead", _page("lead")),
+            web.get("/", _static(*page_of("annotate", {}, "'self'"))),
+            web.get("/lead", _static(*page_of("lead", {}, "'self'"))),
+            web.get("/worker.js", _static(_WORKER, _WORKER_POLICY, "text/javascript")),
             web.post("/api/enter", self._enter),
             *(web.post(path, self._answer(act, model)) for path, (act, model) in posted.items()),
             *(web.get(path, self._answer(act)) for path, act in read.items()),
@@ -500,13 +502,12 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
     answer.headers["Server"] = "judgebench"  # aiohttp would tell its version
 
 
-def _page(name: str) -> Handler:
-    """The handler of a page. It holds nothing of the study, so it is made once."""
-    html, policy = page_of(name, {}, "'self'")
+def _static(text: str, policy: str, kind: str = "text/html") -> Handler:
+    """The handler of a page or a script. It holds nothing of the study, so it is made once."""
     headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
 
     async def show(request: web.Request) -> web.Response:
-        return web.Response(text=html, content_type="text/html", headers=headers)
+        return web.Response(text=text, content_type=kind, headers=headers)
 
     return show
 
@@ -524,31 +525,15 @@ async def running(
     runner = web.AppRunner(
         app, access_log=None, auto_decompress=False, shutdown_timeout=10, logger=server.log
     )
-    with _libraries_log_to(server.log.handlers[0]):
-        await runner.setup()
-        assert runner.server
-        watch = asyncio.create_task(server.connections.watch(runner.server))
-        try:
-            await web.SockSite(runner, bound, ssl_context=tls).start()
-            yield
-        finally:
-            watch.cancel()
-            await runner.cleanup()
-
-
-@contextmanager
-def _libraries_log_to(handler: logging.Handler) -> Iterator[None]:
-    """Send there alone what libraries log of requests, whatever logs the process has."""
-    loggers = [logging.getLogger(name) for name in ("aiohttp", "asyncio")]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.propagate = False
+    await runner.setup()
+    assert runner.server
+    watch = asyncio.create_task(server.connections.watch(runner.server))
     try:
+        await web.SockSite(runner, bound, ssl_context=tls).start()
         yield
     finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-            logger.propagate = not any(isinstance(h, _Kinds) for h in logger.handlers)
+        watch.cancel()
+        await runner.cleanup()
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -576,6 +561,7 @@ def serve(
         site = Site.at(host, bound.getsockname()[1], context is not None, proxy)
         with closing(Server(served_file(study), site)) as server:
             server.writing.set(address=site.address)
+            logging.basicConfig(handlers=server.log.handlers, force=True)  # also what libraries say
             said = _said(server, study)
             link = link_of(server.writing, LEAD) if open_lead else ""
             with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=new_event_loop) as runner:

@@ -377,12 +377,12 @@ class Store:
         sql = "SELECT annotator, screen, sum(visible_ms) AS ms FROM events GROUP BY 1, 2"
         return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql)}
 
-    def remarks(self, annotator: str) -> dict[str, tuple[str, str]]:
-        """The latest remark of somebody on each screen, and its time. Each event on a screen holds
+    @property
+    def remarks(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """The latest remark of each (annotator, screen), and its time. Each event on a screen holds
         it, and it outlives labels that were sent back."""
-        sql = "SELECT screen, remark, at, max(n) FROM events WHERE annotator = ? GROUP BY screen"
-        rows = self.rows(sql, annotator)
-        return {row["screen"]: (row["remark"], row["at"]) for row in rows if row["remark"]}
+        sql = "SELECT annotator, screen, remark, at, max(n) FROM events GROUP BY 1, 2"
+        return {(who, name): (text, at) for who, name, text, at, _ in self.rows(sql) if text}
 
     # --- what the lead answers --------------------------------------------------------------------
 

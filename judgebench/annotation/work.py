@@ -79,8 +79,9 @@ def _said_by(store: Store, name: str, key: str = "") -> defaultdict[str, dict[st
     for event in store.given(name, key):
         if event.label is not None:
             said[event.screen]["labels"][event.field] = event.label
-    for screen, (remark, _) in store.remarks(name).items():
-        said[screen]["remark"] = remark
+    for (annotator, screen), (remark, _) in store.remarks.items():
+        if annotator == name:
+            said[screen]["remark"] = remark
     for note in store.notes:
         if note["annotator"] == name:
             answer = {key: note[key] for key in ("at", "text", "sent_back")}

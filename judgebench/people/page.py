@@ -176,7 +176,8 @@ def local_page(
     style = _texts(_HERE / "local.css", page.with_suffix(".css"))
     policy = (
         f"default-src 'none'; style-src 'sha256-{script_hash(style)}'; script-src"
-        f" 'sha256-{script_hash(script)}'; connect-src {connect}; img-src data: blob:;"
+        f" 'sha256-{script_hash(script)}'; connect-src {connect}; worker-src {connect};"
+        " img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
     )
     parts = {"style": style, "script": script, "policy": policy}
