@@ -127,8 +127,7 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
     for one in build(setup, secret):
         name = ids.setdefault(item_of(one.targets), f"s{len(ids) + 1:04}")
         built[name] = replace(one, screen=one.screen.model_copy(update={"id": name}))
-        gone = {k: v for k, v in before.get(name, {}).items() if k not in one.targets}
-        screens[name] = {**gone, **one.targets}
+        screens[name] = {**before.get(name, {}), **one.targets}
     shown = {name: one.screen.hash for name, one in built.items()}
     study = known.study if known else content_hash([setup.config.model_dump(mode="json"), shown])
     return Key(study=study, task=setup.config.task, secret=secret, screens=screens), built
@@ -151,12 +150,6 @@ def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
 def _gold(built: Mapping[str, Built]) -> dict[str, Mapping[str, str]]:
     """The known labels of gold items, by screen and metric."""
     return {name: one.gold for name, one in built.items() if one.gold}
-
-
-def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
-    """The systems and the question of each screen. Gold items are spread as those of one question
-    are."""
-    return {name: (one.systems, "" if one.gold else one.question) for name, one in built.items()}
 
 
 def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
@@ -187,7 +180,8 @@ def _put_version(
     """Keep what is new or has changed, and give new items to people, behind those they have. Who is
     new has the calibration round first. Returns the ids of new and changed screens, and how many
     are gone."""
-    config, strata, gold = setup.config, _strata(built), _gold(built)
+    config, gold = setup.config, _gold(built)
+    strata = {name: (one.systems, one.question) for name, one in built.items()}
     before, meta = store.screens, _meta(setup, key, built)
     drawn = store.in_round("calibration")
     calibration = [name for name in built if name in drawn]
@@ -265,9 +259,6 @@ def study_in_words(path: Path, rubric: str) -> str:
     setup = load_setup(path)
     _, built = named_screens(setup)
     _check_sizes(setup, built)
-    config = setup.config
-    summary = (
-        f"an annotation study ({config.task}) of {counted(len(built), 'item')}, {config.per_item} "
-        f"of {counted(len(config.annotators), 'annotator')} for each"
-    )
+    size = counted(len(built), "item")
+    summary = f"an annotation study ({setup.config.task}) of {size}"
     return "\n".join([summary, *map(str, setup.dataset.warnings)])

@@ -16,11 +16,6 @@ from urllib.parse import unquote
 from judgebench.files import disk_errors
 
 _IN_MARKDOWN = re.compile(r"!\[([^\[\]\n]{0,1000})\]\(([^()\s]{1,1000})\)")
-_MENTIONED = re.compile(  # of a text that never ends, the search does
-    r"!\[[^\[\]\n]{0,1000}\]\(([^()\n]{1,1000})\)?"
-    r"|<img\b[^<>]{0,1000}?\bsrc\s{0,9}=\s{0,9}([^<>]{1,1000})",
-    re.IGNORECASE,
-)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
 _KINDS = {  # by the first bytes: what a file is called does not count, and SVG can run scripts
     rb"\x89PNG\r\n\x1a\n": "image/png",
@@ -29,10 +24,7 @@ _KINDS = {  # by the first bytes: what a file is called does not count, and SVG 
     rb"RIFF....WEBP": "image/webp",
 }
 MAX_BYTES = 5_000_000
-ALLOWED = (
-    "only PNG, JPEG, GIF and WebP of at most 5 MB, in the folder of the table and written "
-    "![text](path),"
-)
+ALLOWED = "only PNG, JPEG, GIF and WebP of at most 5 MB in the folder of the table"
 
 
 class Picture(NamedTuple):
@@ -48,11 +40,9 @@ def read_pictures(
 ) -> tuple[dict[str, Picture], list[str]]:
     """Return the pictures in these folders that texts name, by their address in the text, and the
     addresses of all others, which stay text."""
-    mentioned = [match for text in texts for match in _MENTIONED.finditer(text)]
-    by_address = {(match[1] or match[2]).strip("\"' "): match for match in mentioned}
     pictures, others = dict[str, Picture](), list[str]()
-    for address, match in by_address.items():
-        path = _find(unquote(address), folders) if _IN_MARKDOWN.fullmatch(match[0]) else None
+    for address in dict.fromkeys(name for text in texts for _, name in _IN_MARKDOWN.findall(text)):
+        path = _find(unquote(address), folders)
         picture = _read(path) if path else None
         if picture:
             pictures[address] = picture

@@ -157,7 +157,7 @@ def test_a_study_that_cannot_be_finished_leaves_nothing_behind(
 def test_check_says_what_the_study_is(tmp_path: Path) -> None:
     found = check([study_file(tmp_path, "ranking")], "medical-safety")
     assert not found.errors
-    assert "(ranking) of 4 items, 2 of 3 annotators" in found.facts[0]
+    assert "an annotation study (ranking) of 4 items" in found.facts[0]
 
 
 def test_a_new_version_keeps_labels_of_what_is_the_same(tmp_path: Path) -> None:

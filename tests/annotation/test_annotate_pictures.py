@@ -88,17 +88,6 @@ def test_no_file_outside_the_folder_of_the_table_is_read(tmp_path: Path, address
     assert [f for f in made.facts if "not shown" in f and address in f], made.facts
 
 
-def test_pictures_that_are_written_otherwise_are_named(tmp_path: Path) -> None:
-    file = pictured(tmp_path, "a.png 'scan'", "b (1).png")
-    table(
-        tmp_path / "pictured.csv",
-        ["item_id", "text"],
-        [["p", '![scan](a.png "x") <img src="b.png">']],
-    )
-    [fact] = [fact for fact in annotate(file, tmp_path / "study").facts if "not shown" in fact]
-    assert fact.endswith("written ![text](path), are pictures here: 'a.png \"x', 'b.png'")
-
-
 def test_who_lacks_the_extra_for_formulas_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
