@@ -35,6 +35,8 @@ pytestmark = needs_browser
 SAVED_TEXT = "document.getElementById('saved').textContent"
 FOCUSED = "(e => e.closest('fieldset')?.dataset.key + e.value)(document.activeElement)"
 PROGRESS = "document.getElementById('progress').textContent"
+KEPT_ITEMS = """caches.open('judgebench annotate').then(kept => kept.keys())
+  .then(keys => keys.filter(({url}) => new URL(url).pathname !== '/').length)"""
 KEPT_OFFLINE = "Boolean(navigator.serviceWorker.controller)"
 SAID = "document.getElementById('said').textContent"
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join()"
@@ -539,8 +541,10 @@ def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
             link = await tab.value("document.getElementById('link').textContent")
             other = await new_tab(link, "phone")
             await other.sees(CHECKED, "Mild")
+            assert await tab.value(KEPT_ITEMS) > 0
             await click(tab, "leave")
             await tab.sees(TITLE, "You are signed out")
+            await tab.sees(KEPT_ITEMS, 0)
 
     browser.run(visit)
     assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}
