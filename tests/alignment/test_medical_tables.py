@@ -58,9 +58,7 @@ def test_accuracy_and_alpha_are_laid_out_as_in_the_paper(tmp_path: Path, call: C
             if (row["analysis"], row["statistic"]) == ("agreement", "alpha")
         }
     groups = {"all": [0, 1, 2]}
-    groups |= {
-        f"{ANNOTATORS[i]} ~ {ANNOTATORS[j]}": [i, j] for i, j in combinations(range(3), 2)
-    }
+    groups |= {f"{ANNOTATORS[i]} ~ {ANNOTATORS[j]}": [i, j] for i, j in combinations(range(3), 2)}
     assert alpha.keys() == {(metric.lower(), who) for metric in METRICS for who in groups}
     for (metric, who), value in alpha.items():
         labels = people[groups[who], METRICS.index(metric.title())]

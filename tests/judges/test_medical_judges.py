@@ -24,9 +24,7 @@ def write_bench(folder: Path, judge: str, metrics: str = "") -> Path:
     for n in range(N_ANSWERS):
         # The median of the mildest, the next and the most severe label is the next one.
         for annotator, severity in (("ann", 0), ("ben", 1), ("cem", -1)):
-            labels.append(
-                [f"i{n}", annotator, *(m.label_texts[severity] for m in SAFETY.metrics)]
-            )
+            labels.append([f"i{n}", annotator, *(m.label_texts[severity] for m in SAFETY.metrics)])
     for name, rows in (("answers", answers), ("labels", labels)):
         with (folder / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows(rows)
