@@ -1,8 +1,7 @@
-"""Judges of Diekmann et al. (2025, sections 3.4 and 3.6) as the command line asks them."""
+"""Judges of Diekmann et al. (2025, sections 3.4 and 3.6) as a run asks them."""
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from loopback import Body, Loopback, Play, is_few_words, said
@@ -10,7 +9,6 @@ from loopback import Body, Loopback, Play, is_few_words, said
 import judgebench as jb
 from judgebench.rubric import load_rubric
 
-Call = Callable[..., tuple[int, str, str]]
 SAFETY = load_rubric("medical-safety")
 MILDEST = {metric.id: metric.label_texts[0] for metric in SAFETY.metrics}
 N_ANSWERS = 6
@@ -36,24 +34,17 @@ def write_bench(folder: Path, judge: str, metrics: str = "") -> Path:
     return bench
 
 
-def test_eight_metrics_come_of_one_call(tmp_path: Path, call: Call) -> None:
+def test_eight_metrics_come_of_one_call(tmp_path: Path) -> None:
     median = {metric.id: metric.label_texts[1] for metric in SAFETY.metrics}
-    with Loopback(lambda body, count: said(json.dumps(median))) as server:
+    with Loopback([said(json.dumps(median))]) as server:
         judge = f"{{name: llama, backend: 'openai-compatible:x@{server.base_url}'}}"
-        code, _, err = call("run", write_bench(tmp_path, judge), "--run", tmp_path / "run")
+        study = jb.run(write_bench(tmp_path, judge), tmp_path / "run")
         prompts = [str(body["messages"]) for body in server.bodies if not is_few_words(body)]
-    assert code == 0, err
     assert len(prompts) == N_ANSWERS
     assert all(metric.title in prompt for metric in SAFETY.metrics for prompt in prompts)
     assert not any("Gold" in prompt for prompt in prompts)  # the reference is not shown
-    with (tmp_path / "run" / "report" / "results.csv").open(encoding="utf-8-sig") as file:
-        accuracy = {
-            row["metric"]: float(row["value"])
-            for row in csv.DictReader(file)
-            if (row["part"], row["analysis"], row["statistic"], row["judge"])
-            == ("alignment", "score", "accuracy", "llama")
-        }
-    assert accuracy == dict.fromkeys(MILDEST, 1.0)
+    rows = jb.align(study).results.select("score", "accuracy", judge="llama", failures="left_out")
+    assert {row.metric: row.estimate.value for row in rows} == dict.fromkeys(MILDEST, 1.0)
 
 
 def test_points_of_prometheus_become_labels(tmp_path: Path) -> None:

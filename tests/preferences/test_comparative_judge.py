@@ -1,10 +1,8 @@
 """The comparative judge of AutoMedEval (section 2): it reads several responses, gives a reason and
 a score for each, and is right on so many pairs and triples (section 4.3)."""
 
-import csv
 import json
 import re
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
@@ -34,9 +32,7 @@ def compare(body: Body, count: int) -> Play:
     return said(json.dumps(reply))
 
 
-def test_pairs_triples_and_win_rates_follow_from_one_comparison(
-    tmp_path: Path, call: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_pairs_triples_and_win_rates_follow_from_one_comparison(tmp_path: Path) -> None:
     (tmp_path / "quality.yaml").write_text(RUBRIC)
     answers, labels = ["item_id,question,system,text"], ["item_id,annotator,quality"]
     for n, points in enumerate(ORDERS):
@@ -45,37 +41,25 @@ def test_pairs_triples_and_win_rates_follow_from_one_comparison(
             labels += [f"{n}-{system},dr-{who},{x}" for who in range(5)]
     (tmp_path / "answers.csv").write_text("\n".join(answers))
     (tmp_path / "labels.csv").write_text("\n".join(labels))
-    bench, run = tmp_path / "bench.yaml", tmp_path / "run"
+    bench = tmp_path / "bench.yaml"
     with Loopback(compare) as server:
         bench.write_text(
             "name: compare\nrubric: quality.yaml\ndata: [answers.csv, labels.csv]\njudges:\n"
             f"  - {{name: m, backend: 'openai-compatible:x@{server.base_url}', "
             "prompt: compare-steps, list: 3}\n"
         )
-        code, _, err = call("run", bench, "--run", run)
+        study = jb.run(bench, tmp_path / "run")
         n_calls = sum(not is_few_words(body) for body in server.bodies)
-    assert code == 0, err
     assert n_calls == len(ORDERS)
-    (judge,) = (judge for judge in jb.open_run(run).judges if judge.name == "m")
+    (judge,) = (judge for judge in study.judges if judge.name == "m")
     assert "Worth 5." in judge.verdicts["1-doctor"].rationale
-
-    code, _, err = call("report", run, "--all", "--to", tmp_path / "out")
-    assert code == 0, err
-    with (tmp_path / "out" / "results.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["part"] == "preferences"]
-
-    def value(analysis: str, statistic: str, judge: str = "m", **keys: str) -> float:
-        (row,) = (
-            row
-            for row in rows
-            if (row["analysis"], row["statistic"], row["judge"]) == (analysis, statistic, judge)
-            and all(row[key] == wanted for key, wanted in keys.items())
-        )
-        return float(row["value"])
-
-    kept = {"failures": "left_out"}
-    assert value("order", "right", size="2", **kept) == pytest.approx(17 / 18)
-    assert value("order", "right", size="3", **kept) == pytest.approx(5 / 6)
-    pair = {"system": "alpaca", "against": "baize"}
-    assert value("win_rate", "humans", judge="", **pair) == pytest.approx(3 / 6)
-    assert value("win_rate", "judge", **pair) == pytest.approx(3.5 / 6)
+    find = jb.prefer(study).results.find
+    pairs, triples = (
+        find("right", "order", judge="m", size=size, failures="left_out") for size in "23"
+    )
+    assert (pairs.value, triples.value) == (pytest.approx(17 / 18), pytest.approx(5 / 6))
+    people, judged = (
+        find(side, "win_rate", judge=name, system="alpaca", against="baize")
+        for side, name in (("humans", ""), ("judge", "m"))
+    )
+    assert (people.value, judged.value) == (pytest.approx(3 / 6), pytest.approx(3.5 / 6))
