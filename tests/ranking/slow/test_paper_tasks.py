@@ -17,8 +17,8 @@ def test_three_tasks_have_the_sizes_of_the_published_data(
     proxy = {
         "data_folder": str(shared_data),
         "tasks": ["misinformation", "nli", "multiple-choice"],
-        "generators": [{"name": "writer", "backend": "scripted:replies.jsonl"}],
-        "evaluators": {"encoder": str(minilm)},
+        "generators": [{"name": "writer", "backend": f"scripted:{tmp_path / 'replies.jsonl'}"}],
+        "evaluators": {"encoder": str(minilm), "draws": 1},
     }
     bench = tmp_path / "bench.yaml"
     bench.write_text(yaml.safe_dump({"name": "p", "rubric": "argument-quality", "proxy": proxy}))
