@@ -95,7 +95,7 @@ _MAX_LINE = 1 << 27  # bytes
 
 
 @dataclass(repr=False)
-class Outcome:
+class CheckReport:
     """The facts found, in words; `warnings` and `errors` one a problem."""
 
     facts: list[str] = field(default_factory=list)
@@ -114,7 +114,7 @@ def check(
     *,
     data_folder: str | Path | None = None,
     columns: Mapping[str, Any] = {},
-) -> Outcome:
+) -> CheckReport:
     """Every problem in files of any kind, with file and row. Calls no model.
 
     Data files are checked together, against `rubric` or a rubric among the files; without any, by
@@ -132,27 +132,27 @@ def check(
     """
     known = str(rubric) if rubric else None
     folder = Path(data_folder) if data_folder else None
-    outcome, data = Outcome(), list[Path]()
+    report, data = CheckReport(), list[Path]()
     for path in map(Path, files):
         try:
             kind = _kind(path)
             if kind == "bench":
                 known = known or _rubric_of(path)
-                _check_bench(outcome, path, folder)
+                _check_bench(report, path, folder)
             elif kind in ("", "layout"):
                 data.append(path)
             else:
                 says = _CHECKS.get(kind) or _check_of_feature(kind)
-                outcome.facts.append(f"{path}: {says(path, known or USUAL_RUBRIC)}")
+                report.facts.append(f"{path}: {says(path, known or USUAL_RUBRIC)}")
                 known = known or (str(path) if kind == "rubric" else None)
         except SetupError as error:
-            outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
+            report.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
         try:
-            _check_data(outcome, data, known, folder, settings_of(columns))
+            _check_data(report, data, known, folder, settings_of(columns))
         except SetupError as error:
-            outcome.errors += error.problems
-    return outcome
+            report.errors += error.problems
+    return report
 
 
 def _kind(path: Path) -> str:
@@ -188,7 +188,7 @@ def _check_of_feature(kind: str) -> Callable[[Path, str], str]:
 
 
 def _check_data(
-    outcome: Outcome, files: Sequence[Path], name: str | None, folder: Path | None,
+    report: CheckReport, files: Sequence[Path], name: str | None, folder: Path | None,
     settings: TableSettings,
 ) -> None:  # fmt: skip
     """Check tables against the rubric of that name or of a layout among them, or else by the layout
@@ -202,21 +202,21 @@ def _check_data(
     else:
         unsorted = [source for path in files for source in sources_of(path, path.name)]
         layout = infer_layout(GivenTables(unsorted=unsorted), settings, labelled=False)
-        outcome.facts += layout_lines(layout)
+        report.facts += layout_lines(layout)
         labelled = any(sheet.has_labels for sheet in layout.sheets)
         rubric = layout.rubric if labelled else load_rubric(USUAL_RUBRIC)
         tables = [layout]
     data = load_data(tables, rubric, folder=folder)
     counts = Counter(answer.kind for answer in data.answers)
     rows = [counted(n, kind, SEVERAL[kind]) for kind, n in counts.items()]
-    outcome.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
-    _check_truth(outcome, rubric, data, TruthConfig())
-    outcome.warnings += data.warnings
-    outcome.warnings += suspicions(sorted({label.annotator for label in data.labels}))
+    report.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
+    _check_truth(report, rubric, data, TruthConfig())
+    report.warnings += data.warnings
+    report.warnings += suspicions(sorted({label.annotator for label in data.labels}))
 
 
 def _check_truth(
-    outcome: Outcome, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
+    report: CheckReport, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
 ) -> None:
     """Report who makes the truth by which rule, who is left out of the bar, and who uses labels
     oddly; `file` is that of the rule."""
@@ -226,9 +226,9 @@ def _check_truth(
     measured = rubric.only([metric.id for metric in rubric.metrics if metric.id in used])
     study = study_of(measured, dataset.answers, dataset.labels, truth)
     before = "" if file else "unless a bench.yaml says otherwise: "
-    outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
+    report.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():
-        outcome.warnings += [
+        report.warnings += [
             Problem(said.rstrip("."), file) for said in unusual_label_use_notes(humans)
         ]
 
@@ -240,21 +240,21 @@ def _rubric_of(path: Path) -> str | None:
     return str(beside) if beside.is_file() else name
 
 
-def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None:
+def _check_bench(report: CheckReport, path: Path, data_folder: Path | None) -> None:
     from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
     for feature in FEATURES.values():
         if feature.section in value and feature.parts.check:
-            outcome.facts.append(f"{path}: {feature.parts.check(path)}")
+            report.facts.append(f"{path}: {feature.parts.check(path)}")
             return
     bench = load_bench(path, data_folder=data_folder)
     bench.close()
-    outcome.facts.append(f"{path}: {bench.in_words}")
-    _check_truth(outcome, bench.rubric, bench.dataset, bench.config.truth, str(path))
-    outcome.warnings += bench.warnings
+    report.facts.append(f"{path}: {bench.in_words}")
+    _check_truth(report, bench.rubric, bench.dataset, bench.config.truth, str(path))
+    report.warnings += bench.warnings
     for judge in bench.judges:
-        outcome.warnings += _unset_keys(str(path), judge)
+        report.warnings += _unset_keys(str(path), judge)
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:

@@ -262,12 +262,12 @@ def check(
     import judgebench as jb
 
     console, columns = ONE_SCREEN.console(), named.settings.as_columns()
-    outcome = jb.check(files, rubric, data_folder=data_folder, columns=columns)
-    for line in outcome.facts:
+    report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
+    for line in report.facts:
         console.print(line, soft_wrap=True)
-    show_problems(console, outcome.warnings, "warning")
-    show_problems(console, outcome.errors, "error")
-    if outcome.errors:
+    show_problems(console, report.warnings, "warning")
+    show_problems(console, report.errors, "error")
+    if report.errors:
         raise typer.Exit(BAD_INPUT)
     console.print("No errors.")
 
