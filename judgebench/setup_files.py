@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -46,9 +47,12 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.runs.features import Lines
+from judgebench.runs.from_tables import layout_of
+from judgebench.runs.from_tables import study as study_of_tables
 from judgebench.studies.reference_labels import TruthConfig
-from judgebench.studies.study import study_of
+from judgebench.studies.study import Study, study_of
 from judgebench.studies.verdicts import suspicions
+from judgebench.supported import StudyOrigin, Support, support_lines, supports_of
 from judgebench.text import as_name, counted
 
 _LOGS = "logs of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval, Label Studio"
@@ -96,16 +100,18 @@ _MAX_LINE = 1 << 27  # bytes
 
 @dataclass(repr=False)
 class CheckReport:
-    """The facts found, in words; `warnings` and `errors` one a problem."""
+    """The facts found, in words; `warnings` and `errors` one a problem; and each use of the data,
+    with the next command or what is missing."""
 
     facts: list[str] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
+    supports: list[Support] = field(default_factory=list)  # each use of the data
 
     def __repr__(self) -> str:
         warnings = [f"warning: {problem}" for problem in self.warnings]
         errors = [f"error: {problem}" for problem in self.errors] or ["No errors."]
-        return "\n".join([*self.facts, *warnings, *errors])
+        return "\n".join([*self.facts, *warnings, *errors, *support_lines(self.supports)])
 
 
 def check(
@@ -115,7 +121,8 @@ def check(
     data_folder: str | Path | None = None,
     columns: Mapping[str, Any] = {},
 ) -> CheckReport:
-    """Every problem in files of any kind, with file and row. Calls no model.
+    """Every problem in files of any kind, with file and row, and what they support today: the next
+    command for each use, or what is missing. Calls no model.
 
     Data files are checked together, against `rubric` or a rubric among the files; without any, by
     the layout that they have, with these `columns`, as in `layout`. Paths in YAML files start at
@@ -129,6 +136,10 @@ def check(
     Overlap: 24 of 24 items with a label have two or more.
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
+    These files support:
+      verdicts of its judges        yes  judgebench run bench.yaml
+      agreement between annotators  yes  judgebench align runs/small
+    ...
     """
     known = str(rubric) if rubric else None
     folder = Path(data_folder) if data_folder else None
@@ -195,13 +206,13 @@ def _check_data(
     that is inferred. Raises SetupError."""
     tables: Sequence[Path | Layout] = files
     layouts = [path for path in files if is_layout(path)]
+    layout = load_layout(layouts[0]) if layouts else None
     if name is not None:
         rubric = load_rubric(name)
-    elif layouts:
-        rubric = load_layout(layouts[0]).rubric
+    elif layout is not None:
+        rubric = layout.rubric
     else:
-        unsorted = [source for path in files for source in sources_of(path, path.name)]
-        layout = infer_layout(GivenTables(unsorted=unsorted), settings, labelled=False)
+        layout = infer_layout(_unsorted(files), settings, labelled=False)
         report.facts += layout_lines(layout)
         labelled = any(sheet.has_labels for sheet in layout.sheets)
         rubric = layout.rubric if labelled else load_rubric(USUAL_RUBRIC)
@@ -210,19 +221,55 @@ def _check_data(
     counts = Counter(answer.kind for answer in data.answers)
     rows = [counted(n, kind, SEVERAL[kind]) for kind, n in counts.items()]
     report.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
-    _check_truth(report, rubric, data, TruthConfig())
+    study = _check_truth(report, rubric, data, TruthConfig())
     report.warnings += data.warnings
     report.warnings += suspicions(sorted({label.annotator for label in data.labels}))
+    words = [quote(str(path)) for path in layouts[:1] or files]
+    words += [f"--rubric {quote(name)}"] if name is not None else []
+    arguments = " ".join(filter(None, (*words, settings.flags())))
+    infer = partial(_inferred, files, settings, rubric)
+    report.supports = _supports_of_tables(study, arguments, layout, infer)
+
+
+def _supports_of_tables(
+    study: Study, arguments: str, layout: Layout | None, infer: Callable[[], Layout]
+) -> list[Support]:
+    """Every use of tables. Their verdicts are read only here, and only beside labels."""
+    judges = layout.judges if layout else ()
+    try:
+        if study.n_labels:
+            study = _with_judges(layout or infer())
+            judges = tuple(judge.name for judge in study.real_judges)
+    except SetupError as error:
+        return [Support("decision", "", str(error.problems[0]))]
+    return supports_of(study, StudyOrigin(arguments, [*map(as_name, judges)]))
+
+
+def _inferred(files: Sequence[Path], settings: TableSettings, rubric: Rubric) -> Layout:
+    return layout_of(_unsorted(files), settings, rubric)
+
+
+def _unsorted(files: Sequence[Path]) -> GivenTables:
+    return GivenTables(
+        unsorted=[source for path in files for source in sources_of(path, path.name)]
+    )
+
+
+def _with_judges(layout: Layout) -> Study:
+    """The study of the tables of a layout, with their judges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the report has those of the data
+        return study_of_tables(layout)
 
 
 def _check_truth(
     report: CheckReport, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
-) -> None:
+) -> Study:
     """Report who makes the truth by which rule, who is left out of the bar, and who uses labels
-    oddly; `file` is that of the rule."""
+    oddly; `file` is that of the rule. Return the study, without judges."""
     used = {label.metric for label in dataset.labels if label.label is not None}
     if not used:
-        return
+        return study_of(rubric, dataset.answers, (), truth)
     measured = rubric.only([metric.id for metric in rubric.metrics if metric.id in used])
     study = study_of(measured, dataset.answers, dataset.labels, truth)
     before = "" if file else "unless a bench.yaml says otherwise: "
@@ -231,6 +278,7 @@ def _check_truth(
         report.warnings += [
             Problem(said.rstrip("."), file) for said in unusual_label_use_notes(humans)
         ]
+    return study
 
 
 def _rubric_of(path: Path) -> str | None:
@@ -241,6 +289,7 @@ def _rubric_of(path: Path) -> str | None:
 
 
 def _check_bench(report: CheckReport, path: Path, data_folder: Path | None) -> None:
+    from judgebench.runs.bench import default_run_folder
     from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
@@ -251,8 +300,11 @@ def _check_bench(report: CheckReport, path: Path, data_folder: Path | None) -> N
     bench = load_bench(path, data_folder=data_folder)
     bench.close()
     report.facts.append(f"{path}: {bench.in_words}")
-    _check_truth(report, bench.rubric, bench.dataset, bench.config.truth, str(path))
+    study = _check_truth(report, bench.rubric, bench.dataset, bench.config.truth, str(path))
     report.warnings += bench.warnings
+    judges = bench.names - {control.name for control in bench.controls}
+    run = quote(str(default_run_folder(bench.config)))
+    report.supports = supports_of(study, StudyOrigin(run, sorted(judges), bench=quote(str(path))))
     for judge in bench.judges:
         report.warnings += _unset_keys(str(path), judge)
 

@@ -252,7 +252,9 @@ def check(
     data_folder: DataFolder = None,
     named: Named = NOT_NAMED,
 ) -> None:
-    """Report every problem in files, with file and row. Calls no model.
+    """Report every problem in files, and what they support today. Calls no model.
+
+    Each use of the data is printed with the next command, or with what is missing.
 
     Tables are checked against --rubric, or a rubric among the files; without any, by the
     layout that they have, which is printed.
@@ -260,6 +262,7 @@ def check(
     Example: judgebench check answers.csv labels.csv
     """
     import judgebench as jb
+    from judgebench.supported import support_lines
 
     console, columns = ONE_SCREEN.console(), named.settings.as_columns()
     report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
@@ -270,6 +273,8 @@ def check(
     if report.errors:
         raise typer.Exit(BAD_INPUT)
     console.print("No errors.")
+    for line in support_lines(report.supports):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command("list")
