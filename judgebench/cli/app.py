@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
+import judgebench
 from judgebench.cli.annotate import app as annotate_commands
 from judgebench.cli.benchmark import Asked, benchmark
 from judgebench.cli.compare import compare
@@ -293,6 +294,17 @@ def list_(
         ONE_SCREEN.console().print(heading, style="bold")
         for name, about in lines:
             typer.echo(f"  {name:24} {about}".rstrip())
+
+
+@app.command()
+def skill() -> None:
+    """Print a SKILL.md for coding agents: which command for which data.
+
+    Example: judgebench skill > .claude/skills/judgebench/SKILL.md
+    """
+    typer.echo(
+        Path(judgebench.__file__).with_name("skill.md").read_text(encoding="utf-8"), nl=False
+    )
 
 
 for _verb in (decide, compare, align, report, estimate, watch):
