@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
+    from judgebench.exporting import export as export
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
     from judgebench.models.contract import Backend as Backend
@@ -118,6 +119,7 @@ _HOMES = {
     "models.contract": ("Backend", "Message", "Reply", "Request"),
     "decisions.decision": ("Outcome",),
     "decisions.rule": ("DecisionRule",),
+    "exporting": ("export",),
     "errors": (
         "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
         "JudgesStopped", "MissingExtra", "NotReached", "Problem", "RunError", "RunLocked",

@@ -21,6 +21,7 @@ from judgebench.cli.options import (
 from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
 from judgebench.errors import NotReached, Problem, SetupError, raise_any
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.decisions.decision import Decisions
@@ -40,6 +41,9 @@ def decide(
     ),
     certificate: str = option(
         "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
+    ),
+    to: list[str] = option(
+        (), "WHERE", "Also write verdicts to mlflow:URI, otel:FILE or inspect:FILE. Repeatable."
     ),
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -67,6 +71,9 @@ def decide(
     if certified and not output.json:
         command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
         output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)
+    for place in to:
+        n_verdicts = jb.export(decisions, place)
+        output.console().print(f"Wrote {counted(n_verdicts, 'verdict')} to {place}", soft_wrap=True)
     exit_unmet(output, "not reached", [*missed.values()])
 
 
