@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from judgebench.data.layout import Layout as Layout
     from judgebench.data.settings import Unsettled as Unsettled
     from judgebench.decisions.decide import decide as decide
+    from judgebench.decisions.decision import Outcome as Outcome
     from judgebench.decisions.rule import DecisionRule as DecisionRule
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun
@@ -40,10 +41,12 @@ if TYPE_CHECKING:
     from judgebench.errors import JudgebenchError as JudgebenchError
     from judgebench.errors import JudgesStopped as JudgesStopped
     from judgebench.errors import MissingExtra as MissingExtra
+    from judgebench.errors import NotReached as NotReached
     from judgebench.errors import Problem as Problem
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
+    from judgebench.exporting import export as export
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
     from judgebench.models.contract import Backend as Backend
@@ -116,10 +119,13 @@ _HOMES = {
     "data.layout": ("Layout",),
     "data.settings": ("Unsettled",),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
+    "decisions.decision": ("Outcome",),
     "decisions.rule": ("DecisionRule",),
+    "exporting": ("export",),
     "errors": (
         "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
-        "JudgesStopped", "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
+        "JudgesStopped", "MissingExtra", "NotReached", "Problem", "RunError", "RunLocked",
+        "SetupError",
     ),
     "judges.judge": ("Judge", "Task"),
     "records": (

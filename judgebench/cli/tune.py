@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.groups import Commands, argument, flag, option
+from judgebench.cli.groups import Commands, argument, option
 from judgebench.cli.options import (
     EVERYTHING,
     BenchPath,
@@ -23,7 +22,6 @@ from judgebench.cli.options import (
     pairs_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each
-from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.runs.bench import Bench
@@ -44,7 +42,6 @@ def bench(
     run: RunOption = None,
     export: str | None = option(None, "NAME", "Also write what this judge learns from all labels."),
     to: Path | None = option(None, "FOLDER", "Where the exported judge is written."),
-    merged: bool = flag("Export a whole model in place of an adapter."),
     extent: Extent = EVERYTHING,
     local_only: LocalOnly = False,
     output: Output = ONE_SCREEN,
@@ -66,29 +63,12 @@ def bench(
     asked = Asked(bench, run, extent, output, local_only)
     check: Callable[[Bench], object] = bool
     if export and to:
-        check = partial(check_export, name=export, to=to, merged=merged)
-    folder = benchmark(asked, TuningExtension(check=check))
+        check = partial(check_export, name=export, to=to)
+    benchmark(asked, TuningExtension(check=check))
     if export and to and not extent.dry_run:
         loaded = jb.load_bench(bench, data_folder=extent.data_folder)
-        jb.export_judge(loaded, export, to, folder=run, merged=merged)
+        jb.export_judge(loaded, export, to, folder=run)
         typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
-    if folder:
-        echo_each(_waiting(folder), err=True)
-
-
-def _waiting(run: Path) -> Iterator[str]:
-    """A line for each judge whose rounds wait for people, with the page on which they decide."""
-    from judgebench.runs.folder import RunFolder
-    from judgebench.tuning.rounds import revisions
-
-    judges = RunFolder(run).manifest()["judges"]
-    names = [n for n, j in judges.items() if "rounds" in j["about"] and j["kind"] != "tuning"]
-    for name in names:
-        review = revisions(run, name)
-        if review.waiting:
-            decisions = counted(review.waiting, "decision")
-            then = f"judgebench tune rounds {shlex.quote(str(run))} {name} --decisions FILE"
-            yield f"{name}: round {review.round} waits for {decisions}: {review.page}; then {then}"
 
 
 @app.command()
@@ -108,8 +88,6 @@ def rounds(
 
     review = revisions(run, name, decisions or ())
     typer.echo(f"{review.decided:,} of {review.waiting:,} that wait are decided: {review.page}")
-    if review.disputed:
-        typer.echo(f"Reviewers differ on {review.disputed:,}: these count as rejected.")
     if review.waiting and review.decided == review.waiting:
         typer.echo("All is decided: run judgebench tune again to learn from it.")
 
@@ -136,7 +114,7 @@ def review(
     Example: judgebench tune review runs/demo gpt-4o --to silver --decisions ann.csv
     """
     from judgebench.tuning.review import (
-        check_folder,
+        rate_sentences,
         reviewed,
         teacher_items,
         write_items,
@@ -145,13 +123,13 @@ def review(
 
     if quality and not decisions:
         raise typer.BadParameter("--quality learns from --decisions: give both")
-    items, left_out = teacher_items(run, judges)
-    check_folder(items, to / "items.jsonl")
-    parts = {"items": items, "left-out": left_out}
+    items, n_left_out = teacher_items(run, judges)
+    typer.echo(f"{n_left_out:,} left out, without every label")
+    parts = {"items": items}
     if decisions:
         split = reviewed(items, decisions)
         parts |= {"accepted": split.accepted, "rejected": split.rejected}
-        echo_each(split.sentences())
+        echo_each(rate_sentences(split.rates))
         if quality:
             from judgebench.tuning.quality import Classifier, sentences
 

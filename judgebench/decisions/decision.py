@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import Problem, SetupError, nearest
+from judgebench.errors import NotReached, Problem, SetupError, nearest, raise_any
 from judgebench.features import FEATURES
 from judgebench.records import NOT_COMPUTED, AnswerKind, Estimate, Results, Row
 from judgebench.results.blocks import DecisionSummary
@@ -508,6 +508,40 @@ class Decisions(Shown):
     def __bool__(self) -> bool:
         return True  # also where nothing could be decided on: it is a result
 
+    def require(self, outcome: str, metric: str, judge: str = "") -> None:
+        """Raise NotReached, with the reason and the numbers, unless the judge has this outcome.
+
+        `metric` is an id or a title; the judge may be left out where there is only one. REPLACE
+        also satisfies ASSIST. Raises SetupError for names that were not decided on.
+
+        >>> import judgebench as jb
+        >>> jb.decide(jb.open_run("runs/small")).require("REPLACE", metric="Empathy")
+        Traceback (most recent call last):
+        judgebench.errors.NotReached: REPLACE:Empathy: the outcome is CAN'T TELL. ...
+        """
+        __tracebackhide__ = True  # pytest then shows the line of the test
+        raise_any([*self._unknown_names(outcome, metric, judge)])
+        known = self.rubric.find(metric)
+        decisions = [d for d in self if known and d.metric == known.id and judge in ("", d.judge)]
+        if any(d.outcome in _SATISFIED_BY[outcome] and not d.left_out for d in decisions):
+            return
+        required = ":".join(filter(None, (outcome, metric, judge)))
+        results = [f"the outcome is {d.shown}. {d.explained}\n{d.numbers}" for d in decisions]
+        raise NotReached(f"{required}: {' '.join(results).rstrip() or 'nothing was decided'}")
+
+    def _unknown_names(self, outcome: str, metric: str, judge: str) -> Iterator[Problem]:
+        """What is no outcome, metric or judge of these decisions: the first of them."""
+        metrics, judges = [m.id for m in self.rubric.metrics], [*self.judges]
+        if outcome not in _SATISFIED_BY:
+            yield _unknown("outcome", "not an outcome", outcome, [*_SATISFIED_BY])
+        elif self.rubric.find(metric) is None:
+            yield _unknown("metric", "not a metric of the run", metric, metrics)
+        elif judge and judge not in judges:
+            yield _unknown("judge", "not a judge of the run", judge, judges)
+        elif not judge and len(judges) > 1:
+            message = "names no judge, and the best of several may be good by luck"
+            yield Problem(message, field="judge", allowed=", ".join(judges))
+
     def certificate(self, judge: str = "") -> Any:
         """A certificate of this decision on the judge of that name, or on the only judge; it has a
         `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
@@ -610,6 +644,12 @@ class Decisions(Shown):
         }
 
 
+def _unknown(field: str, message: str, name: str, allowed: Sequence[str]) -> Problem:
+    """The problem of a name that is none of these."""
+    message = f"{message}{nearest(name, allowed)}"
+    return Problem(message, field=field, found=repr(name), allowed=", ".join(allowed))
+
+
 def _plain(c: Condition) -> dict[str, Any]:
     values = asdict(c)
     return {**values.pop("estimate"), **values}
@@ -636,49 +676,3 @@ def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Out
     if any(c.state is State.NOT_MET for c in replace):
         return Outcome.DO_NOT_USE
     return Outcome.CANT_TELL
-
-
-def unreached(demands: Sequence[str], decisions: Decisions) -> dict[str, str]:
-    """The demands, such as `REPLACE:tone:my-judge`, that no decision satisfies, each with what came
-    out and why: `REPLACE:tone: the outcome is ASSIST. It …`.
-
-    Raises SetupError with every text that is no demand or names what was not decided.
-    """
-    problems = [problem for text in demands if (problem := _problem(text, decisions))]
-    if problems:
-        raise SetupError(problems)
-    missed = {}
-    for text in demands:
-        outcome, metric, judge = _parsed(text, decisions.rubric)
-        asked = [d for d in decisions if d.metric == metric and judge in ("", d.judge)]
-        if not any(d.outcome in _SATISFIED_BY[outcome] and not d.left_out for d in asked):
-            reasons = [f"the outcome is {d.shown}. {d.explained}" for d in asked]
-            missed[text] = f"{text}: {' '.join(reasons) or 'nothing was decided'}"
-    return missed
-
-
-def _parsed(text: str, rubric: Rubric) -> tuple[str, str, str]:
-    """The outcome, metric and judge of a demand; empty where it names none that there is."""
-    outcome, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
-    metric = rubric.find(title) if title else None
-    return outcome if outcome in _SATISFIED_BY else "", metric.id if metric else "", judge
-
-
-def _problem(text: str, decisions: Decisions) -> Problem | None:
-    outcome, metric, judge = _parsed(text, decisions.rubric)
-    name, title = (*text.split(":"), "")[:2]
-    allowed = [*decisions.judges]
-    if not outcome:
-        allowed = [f"{demanded}:METRIC" for demanded in _SATISFIED_BY]
-        message = f"not an outcome{nearest(name, [*_SATISFIED_BY])}"
-    elif not metric:
-        allowed = [metric.id for metric in decisions.rubric.metrics]
-        message = f"not a metric of the run{nearest(title, allowed)}"
-    elif not judge and len(allowed) > 1:
-        allowed = [f"{text}:{name}" for name in allowed]
-        message = "names no judge, and the best of several may be good by luck"
-    elif judge and judge not in allowed:
-        message = f"not a judge of the run{nearest(judge, allowed)}"
-    else:
-        return None
-    return Problem(message, field="--require", found=text, allowed=", ".join(allowed))

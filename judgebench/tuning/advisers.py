@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_lines
-from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
-from judgebench.judges.replies import looks_like_refusal
 from judgebench.learning.learnt import Learner, TrainingSet
-from judgebench.models.contract import Backend, Reply, Request
+from judgebench.models.contract import Reply, Request
 from judgebench.progress import NoProgress, Progress
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
@@ -28,52 +27,21 @@ from judgebench.studies.answers import indexed
 from judgebench.writer import WritingTerms, kept_replies, write_kept
 
 
-def language_model(bench: Bench, name: str, field: str) -> LLMJudge:
-    """The judge of that name. Raises SetupError, which names the `field`, where it is none."""
-    models = {judge.name: judge for judge in bench.judges}
-    if name not in models:
-        message, allowed = "is no language model of this benchmark", ", ".join(models)
-        problem = Problem(message, str(bench.file), None, field, name, allowed or "none is in it")
-        raise SetupError(problem)
-    return models[name]
+@dataclass
+class Adviser:
+    """A language model of a benchmark, `judge`, opened once more, on an engine of its own, when it
+    is first needed."""
 
-
-class OfJudge(Learner):
-    """A way to learn that asks the judge `judge` in another way; `opened` makes it once more, on an
-    engine of its own."""
-
-    def __init__(self, judge: LLMJudge, opened: Callable[[], LLMJudge]) -> None:
-        self.original, self._opened = judge, opened
-        self.needs = (judge.name,)
-        self.parse_retries = judge.parse_retries
-        self._judge: LLMJudge | None = None
+    judge: LLMJudge
+    open: Callable[[], LLMJudge]
+    _opened: LLMJudge | None = None
 
     @property
     def asked(self) -> LLMJudge:
-        """The judge on its own engine, which opens when it is first needed."""
-        if self._judge is None:
-            self._judge = self._opened()
-        return self._judge
-
-    def drain(self) -> None:
-        if self._judge is not None:
-            self._judge.drain()
-
-    def close(self) -> None:
-        if self._judge is not None:
-            self._judge.close()
-        self._judge = None
-
-
-@dataclass
-class Adviser:
-    """A language model that is asked for advice, on an engine that `open` gives when it is first
-    needed."""
-
-    config: JudgeConfig
-    signature: str
-    open: Callable[[], Backend]
-    _engine: Backend | None = None
+        """The judge on its own engine."""
+        if self._opened is None:
+            self._opened = self.open()
+        return self._opened
 
     def replies(
         self, requests: Mapping[str, Request], path: Path, work: Work, name: str
@@ -86,34 +54,46 @@ class Adviser:
         kept = kept_replies(path)
         if requests.keys() <= kept.keys():
             return {key: kept[key] for key in requests}
-        if self._engine is None:
-            self._engine = self.open()
-        decoding, price = self.config.decoding, f"judges.{self.config.name}.settings.price"
-        shared = (work.progress, work.stop, work.budget)
-        terms = WritingTerms(name, *shared, price, decoding.left_out)
-        return write_kept(path, requests, self._engine, lambda _, request: request, terms)
+        price, left_out = (
+            f"judges.{self.judge.name}.settings.price",
+            self.judge.config.decoding.left_out,
+        )
+        terms = WritingTerms(name, work.progress, work.stop, work.budget, price, left_out)
+        return write_kept(path, requests, self.asked.engine, lambda _, request: request, terms)
+
+    def drain(self) -> None:
+        if self._opened is not None:
+            self._opened.drain()
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-        self._engine = None
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = None
 
 
 def open_adviser(bench: Bench, name: str, field: str, folder: Path) -> Adviser:
-    """A language model of a benchmark. Raises SetupError, which names the `field`, where it is
+    """The language model of that name. Raises SetupError, which names the `field`, where it is
     none."""
-    judge = language_model(bench, name, field)
+    models = {judge.name: judge for judge in bench.judges}
+    if name not in models:
+        message, allowed = "is no language model of this benchmark", ", ".join(models)
+        problem = Problem(message, str(bench.file), None, field, name, allowed or "none is in it")
+        raise SetupError(problem)
+    return Adviser(models[name], partial(open_judge, models[name], bench.file, folder))
 
-    def opened() -> Backend:
-        return open_judge(judge, bench.file, folder).engine
 
-    return Adviser(judge.config, judge.signature, opened)
+class OfJudge(Learner):
+    """A way to learn that asks a judge, `asks`, in another way."""
 
+    def __init__(self, asks: Adviser) -> None:
+        self.asks, self.needs = asks, (asks.judge.name,)
+        self.parse_retries = asks.judge.parse_retries
 
-def why_unread(reply: Reply) -> str:
-    """The outcome of a reply that has not the shape that was asked for."""
-    refused = reply.finish == "refused" or looks_like_refusal(reply.text)
-    return "refused" if refused else "unreadable"
+    def drain(self) -> None:
+        self.asks.drain()
+
+    def close(self) -> None:
+        self.asks.close()
 
 
 class _MessagesOnly(NoProgress):

@@ -10,9 +10,8 @@ last, and all that is left the block between.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,21 +23,19 @@ from judgebench.data.conversation import answer_line, read_answers
 from judgebench.errors import Problem, SetupError
 from judgebench.files import read_models, to_json, write_atomically
 from judgebench.judges.judge import Task
-from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import written_reply
 from judgebench.judges.retrieval import WordSearch
-from judgebench.learning.folds import alike_texts, components
+from judgebench.learning.folds import alike, alike_texts, components
 from judgebench.learning.learnt import Learner, Material, TrainingSet, verdict_of
 from judgebench.models.checkpoints import ChatEncoder, tokenizer_of
 from judgebench.models.contract import Message, Request
+from judgebench.prompt import Prompt
 from judgebench.records import Answer, Verdict
 from judgebench.rubric import Rubric, normalise
 from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work
-from judgebench.runs.load import open_judge
-from judgebench.stats.arrays import FloatArray
 from judgebench.studies.answers import indexed
-from judgebench.tuning.advisers import OfJudge, language_model
+from judgebench.tuning.advisers import Adviser, OfJudge, open_adviser
 from judgebench.tuning.config import HUMAN, MIXED, SHUFFLED, ExamplesConfig, files_of
 
 
@@ -123,10 +120,10 @@ def read_silver(path: Path, rubric: Rubric) -> TrainingSet:
     if not lines:
         raise SetupError(Problem("holds no line to learn from", str(path)))
     answers = [Answer(**line.model_dump(exclude={"labels", "rationale"})) for line in lines]
-    codes = {}
-    for metric in rubric.metrics:
-        labels = [line.labels.get(metric.id) for line in lines]
-        codes[metric.id] = np.array([-1 if x is None else metric.index(x) for x in labels])
+    codes = {
+        m.id: np.array([m.index(x.labels[m.id]) if m.id in x.labels else -1 for x in lines])
+        for m in rubric.metrics
+    }
     rows = np.arange(len(lines))
     return TrainingSet(rubric, answers, codes, rows, rows, [line.rationale for line in lines])
 
@@ -153,8 +150,8 @@ def with_silver(material: Material, silver: Mapping[str, TrainingSet]) -> Materi
         return material
     answers = [*material.answers, *(a for labelled in silver.values() for a in labelled.answers)]
     every = indexed([replace(answer, item_id=str(row)) for row, answer in enumerate(answers)])
-    asked = [replace(a, text=a.question or f"without a question: {a.item_id}") for a in every]
-    question = components(every.clusters.codes, alike_texts(indexed(asked)))
+    questions = [a.question or f"without a question: {a.item_id}" for a in every]
+    question = components(every.clusters.codes, alike(questions))
     text, begin, sets = alike_texts(every), len(material.answers), {}
     folds = replace(material.folds, question=question[:begin], text=text[:begin])
     for name, labelled in silver.items():
@@ -178,24 +175,20 @@ class BySystem(Learner):
         return {"learn": "by-system"}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        systems = [answer.system for answer in train.answers]
         counts: dict[str, dict[str, list[int]]] = {}
         for metric in train.rubric.metrics:
-            by_system = counts[metric.id] = {"": [0] * len(metric.labels)}
-            for system, label in zip(systems, train.labels[metric.id].tolist(), strict=True):
-                if label >= 0:
-                    by_system[""][label] += 1
-                    by_system.setdefault(system, [0] * len(metric.labels))[label] += bool(system)
+            by_system = counts[metric.id] = {}
+            for answer, label in zip(train.answers, train.labels[metric.id].tolist(), strict=True):
+                for system in dict.fromkeys(("", answer.system)) if label >= 0 else ():
+                    by_system.setdefault(system, [0] * len(metric.labels))[label] += 1
         write_atomically(folder / _COUNTS, to_json(counts).encode())
-        return {"systems": sorted(set(systems))}
+        return {}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         counts = json.loads((folder / _COUNTS).read_text())
         for task in tasks:
-            shares: dict[str, FloatArray | None] = {}
-            for metric, by_system in counts.items():
-                labels = np.array(by_system.get(task.answer.system, by_system[""]))
-                shares[metric] = labels / labels.sum() if labels.any() else None
+            rows = {m: t.get(task.answer.system) or t.get("") for m, t in counts.items()}
+            shares = {m: np.array(row) / sum(row) for m, row in rows.items() if row}
             yield verdict_of(task, self._rubric, shares)
 
 
@@ -253,101 +246,86 @@ _CASES, _LABELS = "cases.jsonl", "labels.json"
 def open_examples(entry: ExamplesConfig, bench: Bench, folder: Path) -> Examples:
     """The learner of an entry. Raises SetupError where its judge cannot be shown cases."""
     field = f"judges.{entry.name}.from"
-    judge = language_model(bench, entry.source, field)
+    asks = open_adviser(bench, entry.source, field, folder)
     prompt, allowed = (
-        judge.prompt,
+        asks.judge.prompt,
         "a prompt that shows one answer, whose reply is json or brackets",
     )
     is_plain = prompt.reply in ("json", "brackets") and prompt.shows == "answer"
-    if not is_plain or judge.config.knowledge:
+    if not is_plain or asks.judge.config.knowledge:
         message = "gives reasons with its labels, looks things up or is shown several texts, and "
         message += "labelled answers have labels alone to show"
-        raise SetupError(Problem(message, str(bench.file), None, field, judge.name, allowed))
-    return Examples(judge, partial(open_judge, judge, bench.file, folder), entry.k)
+        raise SetupError(Problem(message, str(bench.file), None, field, asks.judge.name, allowed))
+    return Examples(asks, entry.k)
 
 
 class Examples(OfJudge):
-    """The judge `judge`, with the `k` labelled cases that are nearest by their words (BM25) before
-    its question. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context Examples for
-    GPT-3?", section 3.
+    """The judge that it `asks`, with the `k` labelled cases that are nearest by their words (BM25)
+    before its question. Choosing the nearest: Liu et al. (2022), "What Makes Good In-Context
+    Examples for GPT-3?", section 3.
     """
 
-    def __init__(self, judge: LLMJudge, opened: Callable[[], LLMJudge], k: int) -> None:
-        super().__init__(judge, opened)
-        self._k, self.calls = k, (0, judge.calls_an_answer)
+    def __init__(self, asks: Adviser, k: int) -> None:
+        super().__init__(asks)
+        self._k, self.calls = k, (0, asks.judge.calls_an_answer)
 
     def describe(self) -> Mapping[str, Any]:
-        return {"learn": "examples", "from": self.original.signature, "k": self._k}
+        return {"learn": "examples", "from": self.asks.judge.signature, "k": self._k}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        """Keeps the cases. Raises SetupError where none can be shown with all of its labels."""
-        labels = {
-            metric.id: [metric.label_texts[i] if i >= 0 else "" for i in train.labels[metric.id]]
-            for metric in train.rubric.metrics
-        }
-        cases = _Cases(train.answers, labels, self.original, self._k)
-        for part in self.original.parts:
-            if not any(cases.reply(part, row) for row in range(len(train))):
-                message = "no answer to learn from has a label of each of these"
-                found = ", ".join(metric.id for metric in part.metrics)
-                allowed = "a judge with `mode: per_metric`, or fewer `metrics`"
-                raise SetupError(Problem(message, "", None, "rubric", found, allowed))
+        """Keeps the cases. Those are shown that have a label of each metric which is asked for at
+        once."""
+        labels = {metric: codes.tolist() for metric, codes in train.labels.items()}
         write_atomically(folder / _CASES, "".join(map(answer_line, train.answers)).encode())
         write_atomically(folder / _LABELS, to_json(labels).encode())
         return {"cases": len(train)}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
-        answers = read_answers(folder / _CASES)
-        labels = json.loads((folder / _LABELS).read_text())
-        scores = WordSearch([*map(_text, answers)]).scores
-        cases = _Cases(answers, labels, self.asked, self._k, scores)
-        yield from self.asked.shown_before(cases.turns).judge(tasks)
+        answers, labels = read_answers(folder / _CASES), json.loads((folder / _LABELS).read_text())
+        search = WordSearch([*map(_text, answers)])
+        cases = _Cases(answers, labels, self.asks.judge.prompt, self._k, search)
+        yield from self.asks.asked.shown_before(cases.turns).judge(tasks)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Cases:
-    """The labelled cases of a folder, and what is said of them to `judge`. `scores` says of a text
-    how near each case is, (cases,)."""
+    """The labelled cases of a folder, and what is said of them to a judge with this prompt."""
 
     answers: Sequence[Answer]
-    labels: Mapping[str, Sequence[str]]  # empty where there is none
-    judge: LLMJudge
+    labels: Mapping[str, Sequence[int]]  # by metric, -1 where there is none
+    prompt: Prompt
     k: int
-    scores: Callable[[str], FloatArray] = field(default=lambda text: np.zeros(0))
+    search: WordSearch
 
     def turns(self, part: Rubric, answer: Answer) -> Iterator[Message]:
-        """The turns before the question about `answer`: the farthest case first."""
-        for row in reversed(self._nearest(part, answer)):
-            yield Message("user", self.judge.prompt.render(part, self.answers[row])[1])
-            yield Message("assistant", self.reply(part, row))
-
-    def reply(self, part: Rubric, row: int) -> str:
-        """The judge's reply to a case; empty where it lacks a label."""
-        labels = {metric.id: self.labels[metric.id][row] for metric in part.metrics}
-        if not all(labels.values()):
-            return ""
-        return written_reply(self.judge.prompt.reply, part, labels)
-
-    def _nearest(self, part: Rubric, answer: Answer) -> list[int]:
-        """The nearest first. Where all have the same labels, the last gives way to the nearest with
-        others."""
+        """The turns before the question about `answer`: the farthest case first. Where all of the
+        nearest have the same labels, the last gives way to the nearest with others."""
         able = self._able(part, answer)
         nearest = list(islice(able, self.k))
-        replies = {self.reply(part, row) for row in nearest}
+        replies = {self._reply(part, row) for row in nearest}
         if len(replies) == 1 and self.k > 1:
-            others = (row for row in able if self.reply(part, row) not in replies)
+            others = (row for row in able if self._reply(part, row) not in replies)
             nearest[-1] = next(others, nearest[-1])
-        return nearest
+        for row in reversed(nearest):
+            yield Message("user", self.prompt.render(part, self.answers[row])[1])
+            yield Message("assistant", self._reply(part, row))
 
     def _able(self, part: Rubric, answer: Answer) -> Iterator[int]:
         """Cases with all labels, the nearest first, each text once and none with that of the
         answer."""
         seen = {normalise(answer.text)}
-        for row in np.argsort(-self.scores(_text(answer)), kind="stable").tolist():
+        for row in np.argsort(-self.search.scores(_text(answer)), kind="stable").tolist():
             text = normalise(self.answers[row].text)
-            if text not in seen and self.reply(part, row):
+            if (
+                text not in seen
+                and min(self.labels[metric.id][row] for metric in part.metrics) >= 0
+            ):
                 seen.add(text)
                 yield row
+
+    def _reply(self, part: Rubric, row: int) -> str:
+        labels = {m.id: m.label_texts[self.labels[m.id][row]] for m in part.metrics}
+        return written_reply(self.prompt.reply, part, labels)
 
 
 def _text(answer: Answer) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import write_atomically
@@ -25,17 +23,8 @@ from judgebench.records import Verdict, content_hash
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.judging import Work
-from judgebench.runs.load import open_judge
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.tuning.advisers import (
-    Adviser,
-    OfJudge,
-    costs_in,
-    judged_labels,
-    language_model,
-    open_adviser,
-    why_unread,
-)
+from judgebench.tuning.advisers import Adviser, OfJudge, costs_in, judged_labels, open_adviser
 from judgebench.tuning.config import InstructionsConfig
 from judgebench.writer import FENCED, fenced, read_shape, schema_of
 
@@ -43,7 +32,6 @@ CHOSEN = "rubric.yaml"
 _PROPOSALS = "proposals.jsonl"
 _MAX_HELD_OUT, _SHOWN = 100, 8  # answers that wordings are chosen by, and that one is made of
 _CHARACTERS = 1500  # of an answer's text that the reviser is shown
-_MAX_GROWTH = 2  # times as long as the wording before, and 2,000 characters more
 _SYSTEM = f"""You improve the instructions of a judge that labels texts.
 Its labels, what they are called, their order and the form of its replies stay as they are. Revise
 the instructions alone: what to look at, and where the line between two labels lies. State general
@@ -53,40 +41,36 @@ rules and no single case. {FENCED}"""
 def open_instructions(entry: InstructionsConfig, bench: Bench, folder: Path) -> Instructions:
     """The learner of an entry. Raises SetupError where its judges are no language models."""
     field = f"judges.{entry.name}"
-    judge = language_model(bench, entry.source, f"{field}.from")
-    if judge.prompt.shows != "answer":
+    asks = open_adviser(bench, entry.source, f"{field}.from", folder)
+    if asks.judge.prompt.shows != "answer":
         message, allowed = "is shown several texts at once", "a prompt that shows one answer"
-        raise SetupError(
-            Problem(message, str(bench.file), None, f"{field}.from", judge.name, allowed)
-        )
+        where = (str(bench.file), None, f"{field}.from", asks.judge.name)
+        raise SetupError(Problem(message, *where, allowed))
     writer = open_adviser(bench, entry.by or entry.source, f"{field}.by", folder)
-    return Instructions(entry, judge, partial(open_judge, judge, bench.file, folder), writer)
+    return Instructions(entry, asks, writer)
 
 
 class Instructions(OfJudge):
-    """The judge `judge`, by a wording of its instructions that `writer` revised."""
+    """The judge that it `asks`, by a wording of its instructions that `writer` revised."""
 
-    def __init__(
-        self, entry: InstructionsConfig, judge: LLMJudge, opened: Callable[[], LLMJudge],
-        writer: Adviser,
-    ) -> None:  # fmt: skip
-        super().__init__(judge, opened)
-        self._entry, self._writer, each = entry, writer, judge.calls_an_answer
+    def __init__(self, entry: InstructionsConfig, asks: Adviser, writer: Adviser) -> None:
+        super().__init__(asks)
+        self._entry, self._writer, each = entry, writer, asks.judge.calls_an_answer
         judged = _MAX_HELD_OUT * (1 + entry.revisions) + _SHOWN * entry.revisions
         self.calls = judged * each + entry.revisions, each
 
     def describe(self) -> Mapping[str, Any]:
         return {
             "learn": "instructions",
-            "from": self.original.signature,
-            "by": self._writer.signature,
+            "from": self.asks.judge.signature,
+            "by": self._writer.judge.signature,
             "search": {"revisions": self._entry.revisions, "seed": self._entry.seed},
-            "asked": content_hash([_SYSTEM, _MAX_HELD_OUT, _SHOWN, _CHARACTERS, _MAX_GROWTH]),
+            "asked": content_hash(_SYSTEM),
         }
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         """Searches; the wording chosen is kept as a rubric file."""
-        search = _Search(self._entry, self.asked, self._writer, train, folder / SEARCH, work)
+        search = _Search(self._entry, self.asks.asked, self._writer, train, folder / SEARCH, work)
         with closing(self._writer):
             rubric, facts = search.best(np.random.default_rng(self._entry.seed))
         text = yaml.safe_dump(rubric.as_plain(), sort_keys=False, allow_unicode=True, width=88)
@@ -95,7 +79,8 @@ class Instructions(OfJudge):
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         rubric = load_rubric(folder / CHOSEN)
-        yield from self.asked.asked_otherwise(self.asked.name, rubric=rubric).judge(tasks)
+        judge = self.asks.asked.asked_otherwise(self.asks.judge.name, rubric=rubric)
+        yield from judge.judge(tasks)
 
     def costs(self, folder: Path) -> Iterator[float]:
         return costs_in(folder / SEARCH)
@@ -116,31 +101,23 @@ class _Search:
         """The wording that is right most often on a nested part, if that is more often than the one
         before by more than a standard error of the difference; else the one before. And the facts
         of the search."""
-        shown, held_out = self._parts(rng)
-        rubrics, outcomes = [self.train.rubric], Counter[str]()
+        shown, held_out = next(self.train.folds(3, self.entry.seed))
+        if not len(shown) or not len(held_out):
+            raise SetupError("no question is left to choose a wording by: label more questions")
+        held_out = _drawn(held_out, _MAX_HELD_OUT, rng)
+        rubrics = [self.train.rubric]
         right = self._right(self.train.rubric, held_out)[None]
         for number in range(self.entry.revisions):
             parent = rubrics[int(right.mean(axis=1).argmax())]
-            revised = self._revised(parent, _drawn(shown, _SHOWN, rng), number)
-            if isinstance(revised, str):
-                outcomes[revised] += 1
-            else:
+            if revised := self._revised(parent, _drawn(shown, _SHOWN, rng), number):
                 rubrics.append(revised)
                 right = np.vstack([right, self._right(revised, held_out)])
         best = _shown_best(right)
         facts = {
-            "proposals": {**outcomes, "tried": len(rubrics) - 1}, "held": len(held_out),
+            "tried": len(rubrics) - 1, "chosen": best, "held": len(held_out),
             "right_before": float(right[0].mean()), "right_best": float(right.mean(axis=1).max()),
-            "chosen": f"revision {best} of {len(right) - 1}" if best else "the wording before",
         }  # fmt: skip
         return rubrics[best], facts
-
-    def _parts(self, rng: np.random.Generator) -> tuple[TrainingSet, TrainingSet]:
-        """Answers that revisions are made of, and answers that are held back to choose by."""
-        shown, held_out = next(self.train.folds(3, self.entry.seed))
-        if not len(shown) or not len(held_out):
-            raise SetupError("no question is left to choose a wording by: label more questions")
-        return shown, _drawn(held_out, _MAX_HELD_OUT, rng)
 
     def _right(self, rubric: Rubric, part: TrainingSet) -> FloatArray:
         """(answers,): of the labels of each, the share that the judge gives by this wording."""
@@ -154,8 +131,8 @@ class _Search:
         judge = self.judge.asked_otherwise(name, rubric=rubric)
         return judged_labels(judge, part, self.folder, self.work)
 
-    def _revised(self, parent: Rubric, shown: TrainingSet, number: int) -> Rubric | str:
-        """Another wording, or what became of the proposal."""
+    def _revised(self, parent: Rubric, shown: TrainingSet, number: int) -> Rubric | None:
+        """The rubric with other instructions and nothing else; None where none were proposed."""
         labels = "\n\n".join(map(Metric.prompt_line, parent.metrics))
         user = "\n\n".join([
             f"The instructions:\n{parent.instructions}",
@@ -168,13 +145,12 @@ class _Search:
         messages = (Message("system", _SYSTEM), Message("user", user))
         request = Request(key, messages, schema_of(_Wording), tokens, 1.0, None, seed)
         name, path = f"{self.entry.name} revises", self.folder / _PROPOSALS
-        reply = self.writer.replies({key: request}, path, self.work, name).get(key)
-        if reply is None:
-            return "no reply"
+        replies = self.writer.replies({key: request}, path, self.work, name)
         try:
-            return _worded(parent, read_shape(reply, _Wording).instructions)
-        except ValueError:
-            return why_unread(reply)
+            text = disarm(read_shape(replies[key], _Wording).instructions)
+        except (KeyError, ValueError):  # no reply came, or it has another shape
+            return None
+        return parent.model_copy(update={"instructions": text})
 
     def _cases(self, rubric: Rubric, shown: TrainingSet) -> Iterator[str]:
         """Each answer, with what the judge and people said of it."""
@@ -203,14 +179,4 @@ def _shown_best(right: FloatArray) -> int:
 
 
 class _Wording(BaseModel):
-    instructions: str
-
-
-def _worded(parent: Rubric, text: str) -> Rubric | str:
-    """The rubric with other instructions and nothing else; or why there is none."""
-    text = disarm(text.strip())
-    if not text or len(text) > _MAX_GROWTH * len(parent.instructions) + 2000:
-        return "empty or too long"
-    if text == parent.instructions:
-        return "changes nothing"
-    return parent.model_copy(update={"instructions": text})
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -9,7 +9,7 @@ who wrote an item.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from judgebench.people.page import Item
 from judgebench.records import Results, Row
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import clustered_mean
+from judgebench.tuning.review import rate_sentences
 
 FOLDS, _INNER, _LEAST = 5, 3, 10
 _GRID = {"C": [0.1, 1.0, 10.0], "kernel": ["linear", "rbf"]}
@@ -44,18 +45,12 @@ class Classifier:
         items = [*accepted, *rejected]
         self._good = np.repeat([1, 0], [len(accepted), len(rejected)])
         self._features = self._embed(items)
-        texts = alike([item["text"] for item in items])
         self._questions = alike([item["question"] or item["item_id"] for item in items])
-        self._groups = components(self._questions, texts)
-        teachers = [item["teacher"]["name"] for item in items]
-        self.by = "teacher" if len(set(teachers)) > 1 else "system"
-        self._authors = teachers if self.by == "teacher" else [item["system"] for item in items]
-
-    @cached_property
-    def out_of_fold(self) -> FloatArray:
-        """(items,): how far on the good side each is, by what was learnt from other questions, and
-        from no answer that is nearly its own."""
-        return self._out_of_fold(_search(), self._features)
+        self._groups = components(self._questions, alike([item["text"] for item in items]))
+        self._authors = [{"by": item["teacher"]["name"], "of": item["system"]} for item in items]
+        # (items,): how far on the good side each is, by what was learnt from other questions, and
+        # from no answer that is nearly its own.
+        self._sides = self._out_of_fold(_search(), self._features)
 
     def _out_of_fold(self, model: Any, features: Any) -> FloatArray:
         from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
@@ -69,19 +64,14 @@ class Classifier:
             raise SetupError(Problem(message)) from error
 
     def split(self, items: Sequence[Item]) -> Mapping[str, Sequence[Item]]:
-        """Other items as `better` and `worse`, each with its `quality`: the probability that it is
-        good. Platt (1999) makes it of the side, fitted to the sides out of fold."""
-        from sklearn.linear_model import LogisticRegression
-
+        """Other items as `better` and `worse`, each with its `quality`: how far on the good side it
+        is, above 0 for the better."""
         parts: dict[str, list[Item]] = {"better": [], "worse": []}
         if items:
-            scale = LogisticRegression().fit(self.out_of_fold[:, None], self._good)
             classifier = _search().fit(self._features, self._good)
-            sides = classifier.decision_function(self._embed(items))
-            p_good = scale.predict_proba(sides[:, None])[:, 1].tolist()
-            for item, p in zip(items, p_good, strict=True):
-                part = parts["better" if p >= 0.5 else "worse"]
-                part.append({**item, "quality": round(p, 4)})
+            sides = classifier.decision_function(self._embed(items)).tolist()
+            for item, side in zip(items, sides, strict=True):
+                parts["better" if side > 0 else "worse"].append({**item, "quality": side})
         return parts
 
     def measured(self) -> Results:
@@ -90,17 +80,18 @@ class Classifier:
         from sklearn.feature_extraction import DictVectorizer
         from sklearn.linear_model import LogisticRegression
 
-        authors = DictVectorizer().fit_transform([{"by": name} for name in self._authors])
-        sides = {
-            "classifier": self.out_of_fold,
-            "author": self._out_of_fold(LogisticRegression(), authors),
-        }
-        right = {name: (side > 0) == self._good for name, side in sides.items()}
+        authors = DictVectorizer().fit_transform(self._authors)
+        author_sides = self._out_of_fold(LogisticRegression(), authors)
+        right, author_right = (
+            1.0 * ((sides > 0) == self._good) for sides in (self._sides, author_sides)
+        )
         rate = partial(clustered_mean, clusters=self._questions, undefined="no item")
-        rates = {name: rate(1.0 * x, kind="share") for name, x in right.items()}
-        rates["classifier minus author"] = rate(1.0 * right["classifier"] - right["author"])
-        keys = {"author": self.by}
-        return Results(tuple(Row("quality", k, e, keys=keys) for k, e in rates.items()))
+        rates = {
+            "classifier": rate(right, kind="share"),
+            "author": rate(author_right, kind="share"),
+            "classifier minus author": rate(right - author_right),
+        }
+        return Results(tuple(Row("quality", key, rate) for key, rate in rates.items()))
 
 
 def _search() -> Any:
@@ -127,14 +118,11 @@ def _embedder(encoder: str) -> Callable[[Sequence[Item]], Any]:
 
 def sentences(measured: Results) -> Iterator[str]:
     """The accuracies, and whether the classifier is shown to know more than who wrote an item."""
-    author = measured.rows[0]["author"]
-    for row in measured:
-        yield f"{row.statistic}: {row.estimate} (n = {row.estimate.n})"
-    gain = measured.find("classifier minus author")
-    if gain.low is None or gain.low <= 0:
+    yield from rate_sentences(measured)
+    if (measured.find("classifier minus author").low or 0) <= 0:
         yield (
-            f"Not shown to know more than the {author}. A classifier that learns "
-            f"“this {author} = good” may know who wrote an item and nothing of its quality."
+            "Not shown to know more than who wrote an item. A classifier that learns “this author "
+            "= good” may know that and nothing of its quality."
         )
 
 

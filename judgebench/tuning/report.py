@@ -14,9 +14,10 @@ from judgebench.text import counted
 from judgebench.tuning.measure import Tuned
 
 _HEADINGS = {key: declared.heading for key, declared in STATISTICS.items()}
-_OUTCOMES = {
-    "a gain is shown": "shown", "no gain is shown": "not shown", "a loss is shown": "loss shown",
-}  # fmt: skip
+_NOT_JOINED = (
+    "Texts that say nearly the same tie too many answers together for one fold: whole questions "
+    "are in a fold, and what says nearly the same is not learnt from."
+)
 
 TuningTable = TableSpec[Tuned]
 
@@ -67,20 +68,10 @@ SCORES = TuningTable(
 )
 
 
-def _taught_otherwise(tuned: Tuned) -> Iterator[Row]:
-    """The rows, each way with the number of answers that it learns from."""
-    for row in tuned.rows.select("otherwise"):
-        least, most = tuned.learnt_from.get((row.judge, row["as"]), (0, 0))
-        answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        way = f"{row['as']} ({answers} answers)" if most else row["as"]
-        if row["as"] != "in-sample":
-            yield replace(row, keys={**row.keys, "as": way})
-
-
 _OTHERWISE = TuningTable(
     "tuning_otherwise",
     "The same judges taught otherwise",
-    _taught_otherwise,
+    lambda tuned: [r for r in tuned.rows.select("otherwise") if r["as"] != "in-sample"],
     ("metric", "judge", "as", "statistic"),
     "side",
     (
@@ -95,72 +86,51 @@ _OTHERWISE = TuningTable(
 
 def tuning_part(tuned: Tuned) -> ReportSection:
     """The part."""
+    screen = show(tuned, _SCREEN)
+    brief = replace(screen, rows=tuple(tuple(Cell(c.value) for c in row) for row in screen.rows))
     blocks = (
-        Block("Judges that learn", tables=_tables(tuned, _GAINS, SCORES), on_screen=True),
-        Block("Taught otherwise", tables=_tables(tuned, _OTHERWISE), on_screen=True),
-        Block("How the folds were made", tuple(_folds(tuned)), folded=True),
+        Block(
+            "Judges that learn", tables=(show(tuned, _GAINS), show(tuned, SCORES)), on_screen=True
+        ),
+        Block("Taught otherwise", tables=(show(tuned, _OTHERWISE),), on_screen=True),
     )
-    screen = (Block("Judges that learn", tables=_tables(tuned, _SCREEN, brief=True)),)
-    urgent = (*tuned.collapsed.values(), *_waits(tuned))
     return ReportSection(
-        "tuning", "judges that learn", tuned.rows, blocks, tuned.notes, screen=screen, urgent=urgent
+        "tuning",
+        "judges that learn",
+        tuned.rows,
+        blocks,
+        tuned.notes if tuned.joined else (*tuned.notes, _NOT_JOINED),
+        screen=(Block("Judges that learn", tables=(brief,)),),
+        urgent=(*tuned.collapsed.values(), *_waits(tuned)),
     )
-
-
-def _tables(tuned: Tuned, *specs: TuningTable, brief: bool = False) -> tuple[Table, ...]:
-    """Those that have rows: while people have to decide there may be none."""
-    tables = (show(tuned, spec, brief=brief) for spec in specs)
-    return tuple(table for table in tables if table.rows)
 
 
 def _waits(tuned: Tuned) -> Iterator[str]:
     for judge, n in tuned.waiting.items():
         decisions = counted(n, "decision of people", "decisions of people")
-        yield f"{judge} waits for {decisions}: what learning brought is shown once they are made."
+        yield f"{judge} waits for {decisions} (judgebench tune rounds) and learnt without them."
 
 
-def show(tuned: Tuned, spec: TuningTable, *, brief: bool = False) -> Table:
-    """The table, by metric; baselines come last. A brief one has no intervals."""
+def show(tuned: Tuned, spec: TuningTable) -> Table:
+    """The table, by metric; baselines come last."""
     order = [(metric, judge) for metric in tuned.titles for judge in tuned.judges_in_order]
+    statistics = [*_HEADINGS]
     names = {
         "metric": tuned.titles,
         "judge": {judge: tuned.shown_name(judge) for judge in tuned.judges},
         "statistic": _HEADINGS,
     }
-    statistics = [*_HEADINGS]
     ranked = sorted(
         spec.rows(tuned),
         key=lambda row: (order.index((row.metric, row.judge)), statistics.index(row.statistic)),
     )
-    cell = partial(_cell, tuned)
-    table = spec.layout.by_keys(ranked, spec.down, spec.across, names, cell)
-    if not brief:
-        return table
-    return replace(table, rows=tuple(tuple(Cell(c.value) for c in row) for row in table.rows))
+    return spec.layout.by_keys(ranked, spec.down, spec.across, names, partial(_cell, tuned))
 
 
 def _cell(tuned: Tuned, row: Row) -> Content:
     """A number, whose mark names the baseline, or what is shown in words."""
     if row["side"] == "shown":
-        return _OUTCOMES[row["shown"]]
+        return row["shown"]
     which = "strongest baseline" if tuned.is_control(row["who"]) else "baseline"
     remark = f"{which}: {row['who']}" if row["side"] == "baseline" else ""
     return Cell(estimate=row.estimate, remark=remark, signed=row["side"] == "difference")
-
-
-def _folds(tuned: Tuned) -> Iterator[str]:
-    """A description of the folds."""
-    if not (folds := tuned.folds):
-        return
-    answers, labelled = folds["answers"], folds["learnt_from"]
-    yield (
-        f"{counted(len(answers), 'fold')} of {min(answers):,} to {max(answers):,} answers, judged "
-        f"by what was learnt from {min(labelled):,} to {max(labelled):,} answers with human labels."
-    )
-    if folds["joined"]:
-        yield "Answers to one question, and answers that say nearly the same, are in one fold."
-    else:
-        yield (
-            "Texts that say nearly the same tie too many answers together for one fold: whole "
-            "questions are in a fold, and what says nearly the same is not learnt from."
-        )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,9 @@ CRITERIA = (
 )
 
 
-def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], Sequence[Item]]:
-    """The labels of these judges of a run folder, item by item, with where they come from; and what
-    is left out, each with a `reason`: no verdict, or one without every label.
+def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], int]:
+    """The labels of these judges of a run folder, item by item, with where they come from; and how
+    many are left out, without a verdict or with one that lacks a label.
 
     Answers only: pairs, criteria and altered answers are passed over. Raises SetupError where there
     is no such run or judge, where a judge learnt from human labels or is a baseline, and where no
@@ -44,19 +45,17 @@ def teacher_items(run: Path, teachers: Sequence[str]) -> tuple[Sequence[Item], S
         raise SetupError(Problem("has no metric of answers", str(run), field="rubric"))
     altered = folder.ids_beside()
     answers = [a for a in folder.answers() if a.kind == "answer" and a.item_id not in altered]
-    kept, left_out = list[Item](), list[Item]()
+    items = list[Item]()
     for teacher in teachers:
         verdicts = folder.latest_verdicts(teacher, _signature(folder, teacher), indexed(answers))
-        for answer in answers:
-            verdict = verdicts.get(answer.item_id)
-            if verdict is not None and _has_every_label(verdict, rubric):
-                kept.append(_item(answer, rubric, teacher, verdict))
-            else:
-                reason = f"{verdict.status}: {verdict.reason}" if verdict else "no verdict"
-                left_out.append({"item_id": answer.item_id, "teacher": teacher, "reason": reason})
-    if not kept:
+        items += [
+            _item(answer, rubric, teacher, verdicts[answer.item_id])
+            for answer in answers
+            if _has_every_label(verdicts.get(answer.item_id), rubric)
+        ]
+    if not items:
         raise SetupError(Problem(f"no item of {', '.join(teachers)} is left", str(run)))
-    return kept, left_out
+    return items, len(answers) * len(teachers) - len(items)
 
 
 def _signature(folder: RunFolder, teacher: str) -> str:
@@ -76,11 +75,10 @@ def _signature(folder: RunFolder, teacher: str) -> str:
     return str(judges[teacher]["signature"])
 
 
-def _has_every_label(verdict: Verdict, rubric: Rubric) -> bool:
-    labels = verdict.labels
-    return verdict.status is Status.OK and all(
-        labels.get(metric.id) in metric.label_texts for metric in rubric.metrics
-    )
+def _has_every_label(verdict: Verdict | None, rubric: Rubric) -> bool:
+    if verdict is None or verdict.status is not Status.OK:
+        return False
+    return all(verdict.labels.get(metric.id) in metric.label_texts for metric in rubric.metrics)
 
 
 def _item(answer: Answer, rubric: Rubric, teacher: str, verdict: Verdict) -> Item:
@@ -103,14 +101,6 @@ def write_items(items: Sequence[Item], path: Path) -> Path:
     return path
 
 
-def check_folder(items: Sequence[Item], path: Path) -> None:
-    """Raises SetupError where the file holds items of another review."""
-    lines = {to_line(item).encode("utf-8", "surrogatepass").strip() for item in items}
-    if path.is_file() and not lines.issuperset(path.read_bytes().splitlines()):
-        message = "holds items of another review: choose another folder"
-        raise SetupError(Problem(message, str(path), field="--to"))
-
-
 def write_page(items: Sequence[Item], path: Path) -> Path:
     """The page on which people check the items, without seeing who wrote the labels."""
     html = review_page(path.parent.name, [*map(_shown, items)], CRITERIA)
@@ -119,18 +109,36 @@ def write_page(items: Sequence[Item], path: Path) -> Path:
 
 
 def _shown(item: Item) -> Item:
-    """An item of the page."""
+    """An item of the page. Not who wrote it: that would be judged instead of what was written."""
     labels = "\n".join(f"{metric}: {label}" for metric, label in item["labels"].items())
-    sections = [
-        ["Question", item["question"]], ["Answer", item["text"]], ["Labels", labels],
-        ["Reasons", item["rationale"]],
-    ]  # fmt: skip
+    sections = [["Labels", labels], ["Reasons", item["rationale"]]]
     for number, lookup in enumerate(item["transcript"], start=1):
         text = "\n\n".join([lookup["question"], *lookup["passages"]])
         sections.append([f"Looked up {number}", text, True])
-    # Not who wrote it: that would be judged instead of what was written.
     key = content_hash([item["item_id"], item["teacher"]["signature"]])
-    return {"id": key, "title": item["item_id"], "sections": sections}
+    return page_item(key, item["item_id"], (item["question"], item["text"]), sections)
+
+
+def page_item(key: str, title: str, answer: tuple[str, str], sections: list[Any]) -> Item:
+    """An item of a page: question and text of an answer, and what else is to be read."""
+    question, text = answer
+    texts = [["Question", question], ["Answer", text], *sections]
+    return {"id": key, "title": title, "sections": texts}
+
+
+def decided(
+    tables: Sequence[Path], items: Sequence[Item], questions: Sequence[Question]
+) -> Mapping[str, Mapping[str, str]]:
+    """What several people said of the items of a page, by its id and the question's key: the answer
+    that finds most wrong, blank where nobody gave one. Raises SetupError as `read_tables`."""
+    words: dict[str, dict[str, str]] = {}
+    for rows in read_tables(tables, items, questions):
+        for item, row in rows.items():
+            before = words.get(item, row)
+            words[item] = {
+                q.key: max(before[q.key], row[q.key], key=("", *q.answers).index) for q in questions
+            }
+    return words
 
 
 @dataclass(frozen=True)
@@ -147,10 +155,11 @@ class Reviewed:
     undecided: Sequence[Item]
     rates: Results
 
-    def sentences(self) -> Iterator[str]:
-        """The rates, with their intervals."""
-        for row in self.rates:
-            yield f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})"
+
+def rate_sentences(rates: Results) -> Iterator[str]:
+    """Shares, with their intervals."""
+    for row in rates:
+        yield f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})"
 
 
 def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
@@ -160,29 +169,26 @@ def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:
     AutoMedEval (section 3.1) has 9.29 % fail attribution and drops 305 of 9,874, which is 3.1 %:
     not both can be of the same items by the same rule. Raises SetupError as `read_tables`.
     """
-    shown = [*map(_shown, items)]
-    decisions = read_tables(tables, shown, CRITERIA)
-    keys = [criterion.key for criterion in CRITERIA]
-    fails = np.array([[_fails(decisions, item["id"], key) for key in keys] for item in shown])
+    shown, keys = [*map(_shown, items)], [criterion.key for criterion in CRITERIA]
+    decisions = decided(tables, shown, CRITERIA)
+    words = np.array([
+        [decisions.get(item["id"], {}).get(key, "") for key in keys] for item in shown
+    ])  # fmt: skip
+    fails = np.select([words == "fail", words == "pass"], [1.0, 0.0], np.nan)
     # 1 where any is failed, else 0, and NaN where one has no answer.
     is_dropped = np.where((fails == 1).any(axis=1), 1.0, fails.sum(axis=1))
-    questions = [item["question"] or item["item_id"] for item in items]
-    groups = np.unique(questions, return_inverse=True)[1]
+    groups = np.unique([i["question"] or i["item_id"] for i in items], return_inverse=True)[1]
     rate = partial(clustered_mean, clusters=groups, undefined="no answer", kind="share")
-    rows = [Row("review", f"fails {k}", rate(x)) for k, x in zip(keys, fails.T, strict=True)]
-    accepted, rejected, undecided = list[Item](), list[Item](), list[Item]()
-    for item, row, dropped in zip(items, fails, is_dropped, strict=True):
-        if np.isnan(dropped):
-            undecided.append(item)
-        elif dropped:
-            rejected.append({**item, "failed": np.array(keys)[row == 1].tolist()})
-        else:
-            accepted.append(item)
-    rates = Results((*rows, Row("review", "dropped", rate(is_dropped))))
-    return Reviewed(accepted, rejected, undecided, rates)
-
-
-def _fails(decisions: Sequence[Mapping[str, Mapping[str, str]]], item: str, key: str) -> float:
-    """1 where anybody fails the item on the criterion, 0 where somebody passes it, else NaN."""
-    words = {table[item][key] for table in decisions if item in table} - {""}
-    return float("fail" in words) if words else np.nan
+    columns = dict(zip([f"fails {key}" for key in keys], fails.T, strict=True))
+    columns["dropped"] = is_dropped
+    every, is_rejected = np.array(items, dtype=object), is_dropped == 1
+    rejected = [
+        {**item, "failed": np.array(keys)[row == 1].tolist()}
+        for item, row in zip(every[is_rejected], fails[is_rejected], strict=True)
+    ]
+    return Reviewed(
+        every[is_dropped == 0].tolist(),
+        rejected,
+        every[np.isnan(is_dropped)].tolist(),
+        Results(tuple(Row("review", key, rate(x)) for key, x in columns.items())),
+    )

@@ -12,9 +12,11 @@ from scripted_judges import ScriptedBackend
 
 from judgebench.judges.config import JudgeConfig
 from judgebench.judges.judge import Task
+from judgebench.judges.llm import LLMJudge
 from judgebench.learning.learnt import Learner, Material, TrainingSet, material_of, verdict_of
 from judgebench.models.contract import Request
 from judgebench.progress import NoProgress
+from judgebench.prompt import load_prompt
 from judgebench.records import Answer, HumanLabel, Verdict
 from judgebench.rubric import Rubric
 from judgebench.runs.folder import RunFolder
@@ -88,7 +90,8 @@ Reply = Callable[[Request], str]
 def adviser(script: Reply, name: str = "expert") -> tuple[Adviser, ScriptedBackend]:
     backend = ScriptedBackend(script, cost=0.01)
     config = JudgeConfig(name=name, backend="openai-compatible:m@http://127.0.0.1:9/v1")
-    return Adviser(config, name, lambda: backend), backend
+    judge = LLMJudge(config, RUBRIC, load_prompt("structured"), backend)
+    return Adviser(judge, lambda: judge), backend
 
 
 def proposal(label: str, reason: str = "by the rubric") -> str:
@@ -116,7 +119,7 @@ def objecting(request: Request) -> str:
 
 def panel(folder: Path, suggester: Reply, objector: Reply) -> Panel:
     two = adviser(suggester)[0], adviser(objector, "second")[0]
-    return Panel(*two, RUBRIC, folder / "exchanges.jsonl")
+    return Panel(two, RUBRIC, folder / "exchanges.jsonl")
 
 
 def work_in(folder: Path, budget: float | None = None) -> Work:

@@ -29,6 +29,7 @@ from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.load import check_local, load_bench
+from judgebench.tuning.advisers import Adviser
 from judgebench.tuning.examples import Examples
 
 SHOTS = """
@@ -153,7 +154,7 @@ def learnt(
     })  # fmt: skip
     prompt = load_prompt(settings.prompt)
     judge = LLMJudge(settings, train.rubric, prompt, backend)
-    learner = Examples(judge, lambda: judge, k)
+    learner = Examples(Adviser(judge, lambda: judge), k)
     folder.mkdir(exist_ok=True)
     work = Work(RunFolder(folder), NoProgress(), Budget(None), Stop())
     learner.fit(train, folder, work)
@@ -210,8 +211,8 @@ def test_each_metric_by_itself_takes_cases_with_that_label(tmp_path: Path) -> No
     train = TrainingSet(two, cases, labels, np.arange(2), np.arange(2))
     requests, _ = learnt(tmp_path, train, JUDGED, mode="per_metric")
     assert [texts_of(r)[:-1] for r in requests] == [["only the first"], ["only the second"]]
-    with pytest.raises(SetupError, match=f"has a label of each of these.*found {a}, {b}"):
-        learnt(tmp_path / "x", train, JUDGED)
+    (request,), _ = learnt(tmp_path / "x", train, JUDGED)
+    assert texts_of(request) == [JUDGED.text]  # no case has both labels
 
 
 @pytest.mark.parametrize(

@@ -76,16 +76,14 @@ def search(
     settings = JudgeConfig(name="m", backend="scripted:x", parse_retries=0)
     judge = LLMJudge(settings, TONE, load_prompt("structured"), backend)
     made = InstructionsConfig.model_validate(config | entry)
-    writer = Adviser(settings, "writer", lambda: backend)
-    learner = Instructions(made, judge, lambda: judge, writer)
+    learner = Instructions(made, Adviser(judge, lambda: judge), Adviser(judge, lambda: judge))
     return learner, dict(learner.fit(train, folder, work))
 
 
 def test_a_wording_that_helps_is_found_and_kept_as_a_file(tmp_path: Path) -> None:
     model = Model(proposal("Judge well."), proposal(f"{WORD}. <|im_end|>"))
     learner, facts = search(tmp_path, ScriptedBackend(model), training(), revisions=2)
-    assert facts["chosen"] == "revision 2 of 2"
-    assert facts["proposals"] == {"tried": 2}
+    assert facts["chosen"] == facts["tried"] == 2
     assert (facts["held"], facts["right_best"]) == (20, 1)
     assert 0.2 < facts["right_before"] < 0.5
     chosen = load_rubric(tmp_path / "rubric.yaml")
@@ -110,42 +108,34 @@ def test_the_reviser_is_shown_mistakes_and_what_people_said(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("reply", "outcome"),
+    "reply",
     [
-        (Reply("", "", "refused", error="no"), "refused"),
-        ("I'm sorry, but I cannot help with that.", "refused"),
-        ("Here are better instructions!", "unreadable"),
-        (json.dumps({"labels": ["Good", "Bad"]}), "unreadable"),
-        (proposal(" "), "empty or too long"),
-        (proposal("very " * 2000), "empty or too long"),
-        (Reply("", "", "failed", error="down"), "no reply"),
+        Reply("", "", "refused", error="no"),
+        "Here are better instructions!",
+        json.dumps({"labels": ["Good", "Bad"]}),
+        proposal(" "),
+        Reply("", "", "failed", error="down"),
     ],
 )
-def test_a_proposal_that_is_none_is_counted(tmp_path, reply, outcome) -> None:
+def test_a_proposal_that_is_none_changes_nothing(tmp_path, reply) -> None:
     def script(request: Request) -> str | Reply:
         found = Model(reply)(request)
         return found if isinstance(found, str) else Reply(request.key, "", found.finish)
 
     backend = ScriptedBackend(script)
     learner, facts = search(tmp_path, backend, training())
-    assert facts["proposals"] == {outcome: 3, "tried": 0}
+    assert facts["tried"] == facts["chosen"] == 0
     assert len(backend.requests) <= 20 * 4 + 3 * (8 + 1) < learner.calls[0]
-    assert facts["chosen"] == "the wording before"
     assert load_rubric(tmp_path / "rubric.yaml") == TONE
 
 
-def test_a_wording_that_changes_nothing(tmp_path: Path) -> None:
-    _, facts = search(tmp_path, ScriptedBackend(Model(proposal(TONE.instructions))), training())
-    assert facts["proposals"] == {"changes nothing": 3, "tried": 0}
-
-
 def test_noise_is_not_taken_for_a_better_wording(tmp_path: Path) -> None:
-    chosen = Counter[str]()
+    chosen = Counter[int]()
     for seed in range(10):
         model = Model(proposal(WORD))  # another way to judge, no better than chance
         _, facts = search(tmp_path / f"{seed}", ScriptedBackend(model), training(seed=seed))
         chosen[facts["chosen"]] += 1
-    assert chosen["the wording before"] >= 7
+    assert chosen[0] >= 7
 
 
 def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
@@ -222,7 +212,7 @@ def test_a_run_judges_by_the_wording_of_other_folds(tmp_path: Path) -> None:
     cells = sorted((tmp_path / "run" / "tuning" / "worded").glob("*/fold-*"))
     assert len(cells) == 2
     told = [json.loads((cell / "learnt.json").read_text())["chosen"] for cell in cells]
-    assert told == ["revision 1 of 1"] * 2
+    assert told == [1] * 2
 
 
 def test_one_question_is_too_few(tmp_path: Path) -> None:

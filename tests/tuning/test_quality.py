@@ -60,7 +60,7 @@ def test_what_knows_the_author_alone_is_told(authorship: Classifier) -> None:
     found = authorship.measured()
     assert found.find("classifier").value == found.find("author").value == 1.0
     said = "\n".join(sentences(found))
-    assert "Not shown to know more than the teacher. A classifier that learns “this teacher" in said
+    assert "Not shown to know more than who wrote an item. A classifier that learns “this" in said
 
 
 def test_noise_teaches_nothing() -> None:
@@ -68,7 +68,7 @@ def test_noise_teaches_nothing() -> None:
     low = found.find("classifier").low
     assert low is not None
     assert low < 0.5 + 0.1
-    assert "Not shown to know more than the system." in [*sentences(found)][-1]
+    assert "Not shown to know more than who wrote an item." in [*sentences(found)][-1]
 
 
 def test_other_items_are_split_the_same_way_each_time(planted: Classifier) -> None:
@@ -76,7 +76,7 @@ def test_other_items_are_split_the_same_way_each_time(planted: Classifier) -> No
     parts = planted.split(others)
     assert {name: len(some) for name, some in parts.items()} == {"better": 8, "worse": 5}
     line = parts["better"][0]
-    assert line["quality"] > 0.5
+    assert line["quality"] > 0
     assert {k: v for k, v in line.items() if k != "quality"} == others[0]
     assert planted.split(others) == parts
     assert planted.split([]) == {"better": [], "worse": []}
@@ -133,7 +133,7 @@ def test_decisions_on_some_items_split_the_others(tmp_path: Path) -> None:
     table.write_bytes(to_csv(["item_id", "content_hash", *(q.key for q in CRITERIA)], rows))
     done = CliRunner().invoke(app, [*command, "--decisions", str(table), "--quality", "words"])
     assert done.exit_code == 0, done.output
-    assert "classifier: 1.000" in done.output
+    assert "classifier: 100.0%" in done.output
     for part, kind in (("better", "good"), ("worse", "bad")):
         lines = (tmp_path / "silver" / f"{part}.jsonl").read_text().splitlines()
         assert len(lines) == 6

@@ -123,13 +123,8 @@ def test_items_are_split_by_what_everybody_said(tmp_path: Path, run: Path) -> No
     ]
 
 
-def test_a_folder_with_another_review_is_refused(tmp_path: Path, run: Path) -> None:
+def test_quality_needs_decisions(tmp_path: Path, run: Path) -> None:
     to = tmp_path / "silver"
-    review(run, "gpt", "--to", to)
-    before = (to / "items.jsonl").read_bytes()
-    done = CliRunner().invoke(app, ["tune", "review", str(run), "chat", "--to", str(to)])
-    assert "items.jsonl: --to: holds items of another review" in str(done.exception)
-    assert (to / "items.jsonl").read_bytes() == before
     done = CliRunner().invoke(
         app, ["tune", "review", str(run), "gpt", "--to", str(to), "--quality", "words"]
     )

@@ -61,6 +61,10 @@ def facts(run: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(home.glob("fold-*/learnt.json"))]
 
 
+def waiting_in(fact: Mapping[str, Any]) -> list[str]:
+    return [line["key"] for line in fact.get("proposals", ()) if not line["decision"]]
+
+
 def decide(
     run: Path, table: Path, answers: Mapping[str, str], leave: int = 0, reviewer: str = "Dr Who"
 ) -> None:
@@ -86,23 +90,17 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     run, table = tmp_path / "run", tmp_path / "said.csv"
     code, out, err = call("tune", bench, "--run", run)
     assert code == 0, err
-    page = run / "tuning" / "who" / "revisions.html"
-    end = f": {page}; then judgebench tune rounds {run} who --decisions FILE"
-    assert err.strip().splitlines()[-1].startswith("who: round 1 waits for ")
-    assert err.strip().endswith(end)
-    assert page.is_file()
-    # What learning brought is left open while people have not decided.
+    # The judge is measured as it is, and what it has not learnt yet is said.
     found = measure_tuning(jb.open_run(run))
     assert found is not None
     assert found.waiting["who"]
-    assert not found.rows.select("gain", judge="who")
-    assert not found.rows.select("otherwise", judge="who")
+    assert found.rows.select("gain", judge="who")
     assert "who waits for " in out
-    assert all(fact["waiting"] and len(fact["rounds"]) == 1 for fact in facts(run))
+    assert all(waiting_in(fact) and len(fact["rounds"]) == 1 for fact in facts(run))
     code, out, _ = call("tune", "rounds", run, "who")
     assert code == 0
     every = [json.loads(p.read_text()) for p in (run / "tuning").glob("who*/*/*/learnt.json")]
-    waiting = len({key for fact in every for key in fact.get("waiting", ())})
+    waiting = len({key for fact in every for key in waiting_in(fact)})
     assert any(
         path.parent.name == "all" for path in (run / "tuning").glob("who~in*/*/*/learnt.json")
     )
@@ -115,9 +113,6 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table)
     assert f"{waiting - 1} of {waiting} that wait are decided" in out
     assert not (run / "tuning" / "who" / "decisions.json").exists()
-    decide(run, table, {"model-x": "accept", "model-y": "accept"}, reviewer="")
-    code, _, err = call("tune", "rounds", run, "who", "--decisions", table)
-    assert "reviewer: is blank" in err
     code, _, err = call("tune", "rounds", run, "who", "--decisions", table, "--decisions", table)
     assert "said.csv: is given twice" in err
     # Of two who differ, the one who rejects counts, whoever is named last.
@@ -126,10 +121,8 @@ def test_people_decide_and_the_next_run_learns(tmp_path: Path, bench: Path, call
     decide(run, second, {"model-x": "accept", "model-y": "accept"}, reviewer="Amy")
     code, out, _ = call("tune", "rounds", run, "who", "--decisions", table, "--decisions", second)
     assert "All is decided: run judgebench tune again to learn from it." in out
-    assert "Reviewers differ on " in out
     decisions = json.loads((run / "tuning" / "who" / "decisions.json").read_text()).values()
-    assert {row["decision"] for row in decisions} == {"accept", "reject"}
-    assert {row["reviewer"] for row in decisions} == {"Dr Who, Amy"}
+    assert set(decisions) == {"accept", "reject"}
     tune(bench, run)
     found = facts(run)
     assert sum(fact["rounds"][0]["revised"] for fact in found) > 0
@@ -151,7 +144,9 @@ def test_what_is_wrong_is_said(tmp_path: Path, bench: Path) -> None:
     set_up(bench, "people")
     run = tmp_path / "run"
     tune(bench, run)
-    with pytest.raises(SetupError, match="is no judge of this run that learns in rounds; found by"):
+    with pytest.raises(
+        SetupError, match="is no judge of this run for which rounds proposed anything; found by"
+    ):
         revisions(run, "by-system")
     table = tmp_path / "said.csv"
     table.write_text("item_id,content_hash,decision\nx,h1,perhaps\n")

@@ -115,7 +115,7 @@ def test_only_the_target_is_revised_and_it_says_by_whom(helped: Trial) -> None:
     for line in lines:
         assert line["now"] == here.right[line["item_id"]] != line["was"]
         assert line["reason"] == "it is what was meant"
-        assert (line["outcome"], line["decision"]) == ("agreed", None)
+        assert (line["outcome"], line["decision"]) == ("agreed", "accept")
         assert [turn["by"] for turn in line["transcript"]] == ["expert", "second"]
         # The truth is what people said, as it was.
         assert ("Kind", "Rude")[given[line["item_id"]]] == line["was"]
@@ -170,10 +170,14 @@ def test_no_gain_is_shown_of_noise(tmp_path: Path, noise: str) -> None:
     assert np.mean(gains) < 0.02
 
 
+def waiting_in(fact: Mapping[str, Any]) -> list[str]:
+    return [line["key"] for line in fact["proposals"] if not line["decision"]]
+
+
 def decide(trial: Trial, accept: Callable[[str], bool]) -> int:
     """Decide all that waits, as people do."""
-    waiting = sorted({key for fact in trial.facts for key in fact["waiting"]})
-    words = {key: {"decision": "accept" if accept(key) else "reject"} for key in waiting}
+    waiting = sorted({key for fact in trial.facts for key in waiting_in(fact)})
+    words = {key: "accept" if accept(key) else "reject" for key in waiting}
     (trial.folder / "tuning" / "j" / DECISIONS).write_text(json.dumps(words))
     return len(waiting)
 
@@ -185,7 +189,7 @@ def test_rejected_proposals_change_nothing(tmp_path: Path) -> None:
     decide(first, lambda key: False)
     second = Trial(here, tmp_path, knowing(here), decide="people")
     assert second.judged() == before
-    assert all(fact["revised"] == len(fact["waiting"]) == 0 for fact in second.facts)
+    assert all(fact["revised"] == len(waiting_in(fact)) == 0 for fact in second.facts)
 
 
 def test_people_are_the_jury_where_the_two_disagree(tmp_path: Path) -> None:
@@ -195,7 +199,7 @@ def test_people_are_the_jury_where_the_two_disagree(tmp_path: Path) -> None:
     for fact in trial.facts:
         about = fact["rounds"][0]
         assert about["revised"] == 0
-        assert len(fact["waiting"]) == about["outcomes"]["disputed"] > 0
+        assert len(waiting_in(fact)) == about["outcomes"]["disputed"] > 0
 
 
 @pytest.mark.parametrize("after", [3, 40])
