@@ -19,7 +19,7 @@ def plan(
     ),
     judge_severe: float | None = option(None, "SHARE", "The same on severe answers."),
     oversampled: bool = flag("Half of the labelled answers are called severe by the judge."),
-    studies: int = option(700, "N", "Studies that are simulated. More are more exact, and slower."),
+    studies: int = option(600, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,

@@ -166,7 +166,7 @@ class Plan(Shown):
         return axes
 
 
-def plan(rule: Rule | None = None, *, studies: int = 700, seed: int = 0, **known: Any) -> Plan:
+def plan(rule: Rule | None = None, *, studies: int = 600, seed: int = 0, **known: Any) -> Plan:
     """The chance of each outcome of a study with so many labelled answers, by the code that decides
     a real one, before there is a label.
 
