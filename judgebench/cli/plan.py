@@ -8,10 +8,10 @@ from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, sho
 
 
 def plan(
-    annotators: int = option(3, "N", "People who label each answer."),
+    annotators: int = option(3, "N", "People who label each answer.", "--n-annotators"),
     agreement: float = option(0.85, "SHARE", "How often two of them agree."),
-    severe: float = option(0.2, "SHARE", "How many answers are severe."),
-    labels: int = option(2, "N", "Labels of the metric."),
+    severe: float = option(0.2, "SHARE", "How many answers are severe.", "--severe-share"),
+    labels: int = option(2, "N", "Labels of the metric.", "--n-labels"),
     per_question: int = option(1, "N", "Answers to each question."),
     alike: float = option(0.1, "CORRELATION", "How alike answers to one question are."),
     judge: float = option(
@@ -29,7 +29,7 @@ def plan(
     Studies like yours are simulated and decided: the chance of each outcome by the number of
     labelled answers, the cheapest design, and what happens if annotators agree less.
 
-    Example: judgebench plan --annotators 3 --agreement 0.9 --severe 0.1 --judge 0.02
+    Example: judgebench plan --n-annotators 3 --agreement 0.9 --severe-share 0.1 --judge 0.02
     """
     import judgebench as jb
 

@@ -99,7 +99,7 @@ def test_the_chance_is_that_of_the_studies_and_its_interval_holds_it() -> None:
 
 
 def test_a_command_says_first_what_happens_if_people_agree_less() -> None:
-    command = "plan --agreement 0.9 --severe 0.3 --judge 0.03 --studies 36"
+    command = "plan --agreement 0.9 --severe-share 0.3 --judge 0.03 --studies 36"
     said = CliRunner().invoke(app, command.split())
     assert said.exit_code == 0, said.output
     assert said.output.index("If two annotators agree on 85 %") < said.output.index("Answers")
