@@ -224,15 +224,21 @@ LIMITS_OF_AGREEMENT: Mapping[str, Callable[[Sequence[float]], Statistic]] = {
 }
 
 
-def consistency(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
-    """The agreement of a judge's draws, and what their majority gains; nothing without draws."""
-    if judge.n_draws < 2:
-        return
+def draws_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> IntArray:
+    """A judge's repeated draws of each item (items, draws), -1 where a draw gave no label."""
     draws = np.full((len(study.answers), judge.n_draws), -1)
     for item_id, verdict in judge.verdicts.items():
         given = [metric.of_row(shown) for shown in verdict.shown if metric.id in shown.labels]
         if (row := study.answers.row(item_id)) >= 0:
             draws[row, : len(given)] = [*map(metric.index, given)]
+    return draws
+
+
+def consistency(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:
+    """The agreement of a judge's draws, and what their majority gains; nothing without draws."""
+    if judge.n_draws < 2:
+        return
+    draws = draws_of(study, judge, metric)
     asked = study.asked(judge, metric)
     labels, truth = study.judged(judge, metric)[asked], study.humans[metric.id].truth[asked]
     shared = study.clusters[asked].occurring(), len(metric.labels), study.level

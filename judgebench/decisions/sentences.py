@@ -31,7 +31,7 @@ from judgebench.decisions.decision import (
 from judgebench.decisions.rule import DecisionRule, load_rule
 from judgebench.records import SEVERAL, Estimate
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
-from judgebench.results.tables import NO_REASON, CellTone
+from judgebench.results.tables import NO_REASON, CellTone, in_per_cent
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.annotator_bar import BarKind
 from judgebench.stats.classification import Choice
@@ -502,6 +502,18 @@ def bound_text(c: Condition) -> str:
     if c.key == "controls":
         return "> 0"
     return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
+
+
+def alone_sentence(d: Decision, title: str) -> str:
+    """Say how much of a metric with this title the judge may decide alone, or why it is unknown."""
+    share = d.alone.check.share
+    if share.value is None:
+        return f"{d.judge} on {title}: CAN'T TELL if it may decide any alone: {share.reason}."
+    return (
+        f"{d.judge} on {title}: alone on {in_per_cent(share)} of answers like these, where it sees "
+        f"nothing severe and the {d.alone.signal} is at least "
+        f"{threshold_text(d.alone.check.threshold)}; people label {percent(1 - share.value)}."
+    )
 
 
 def threshold_text(threshold: float) -> str:
