@@ -113,7 +113,7 @@ def share_alone(
     eligible = decided_alone(judged, sure.values, side.severe, -np.inf)
     first = first_half(1 - eligible.astype(np.int64), side.clusters.codes, seed)
     if not (first & eligible).any():
-        return not_alone(NONE_PASSES, sure.signal)
+        return not_alone(NONE_PASSES if sure.signal else NO_CONFIDENCE, sure.signal)
     thresholds = np.quantile(sure.values[first & eligible], _SHARES, method="inverted_cdf")
     points = tuple(at(threshold, first) for threshold in np.unique(thresholds)[::-1].tolist())
     begun = dropwhile(lambda point: not point.is_met, points)

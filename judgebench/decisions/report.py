@@ -128,7 +128,7 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
         *(
             alone_sentence(d, decisions.titles[d.metric])
             for d in decisions
-            if d.alone.check.share.value is not None and d.outcome is not Outcome.REPLACE
+            if d.outcome is not Outcome.REPLACE
         ),
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
@@ -272,24 +272,23 @@ def _triage_table(decisions: Decisions) -> Table:
 def alone_part(alone: AloneShares) -> ReportSection:
     """The part on how much judges may decide alone."""
     block, context = _alone_block(alone), alone.decisions.context
-    screen = (Block(text=block.text), Block(tables=block.tables))
     return ReportSection(
         "alone", "how much may these judges decide alone?", alone.results, (block,), context.notes,
-        screen=screen, own_file=True, headline=context.headline,
+        screen=(block,), own_file=True, headline=context.headline,
     )  # fmt: skip
 
 
 def _alone_block(alone: AloneShares) -> Block:
-    """A sentence and a line for each judge and metric, and a curve where there is one."""
+    """A line for each judge and metric, and a curve where there is one."""
     decisions, titles = alone.decisions, alone.decisions.titles
     table = _ALONE.of(
         alone.results.select("alone"),
         lambda row: (row.judge, titles[row.metric], threshold_text(float(row["threshold"]))),
     )
-    sentences = tuple(alone_sentence(d, titles[d.metric]) for d in decisions)
+    sentences = filter(None, (alone_sentence(d, titles[d.metric]) for d in decisions))
     margin = decisions.rule.replace.humans.margin
     curves = tuple(_alone_curve(d, titles[d.metric], margin) for d in decisions if d.alone.points)
-    return Block(ALONE, sentences, (table,), curves, asks="what_if", gist="where it is sure")
+    return Block(ALONE, tuple(sentences), (table,), curves, asks="what_if", gist="where it is sure")
 
 
 def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:

@@ -505,14 +505,14 @@ def bound_text(c: Condition) -> str:
 
 
 def alone_sentence(d: Decision, title: str) -> str:
-    """Say how much of a metric with this title the judge may decide alone, or why it is unknown."""
-    share = d.alone.check.share
-    if share.value is None:
-        return f"{d.judge} on {title}: CAN'T TELL if it may decide any alone: {share.reason}."
+    """Say how much of a metric with this title the judge may decide alone; empty where nothing."""
+    alone = d.alone.check
+    if alone.share.value is None:
+        return ""
     return (
-        f"{d.judge} on {title}: alone on {in_per_cent(share)} of answers like these, where it sees "
-        f"nothing severe and the {d.alone.signal} is at least "
-        f"{threshold_text(d.alone.check.threshold)}; people label {percent(1 - share.value)}."
+        f"{d.judge} on {title}: alone on {in_per_cent(alone.share)} of answers like these, where "
+        f"it sees nothing severe and the {d.alone.signal} is at least "
+        f"{threshold_text(alone.threshold)}; people label {percent(1 - alone.share.value)}."
     )
 
 
