@@ -26,9 +26,10 @@ from decisions import MARGIN, RULE, Draw, noisy, scenarios, side_of
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from judgebench.decisions.alone import Confidence, decided_alone, share_alone
+from judgebench.decisions.alone import share_alone
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import clopper_pearson
+from judgebench.studies.confidence import Confidence, decided_alone
 
 FIXED = 0.9
 _POPULATION = 300_000

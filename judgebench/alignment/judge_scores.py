@@ -47,6 +47,7 @@ from judgebench.stats.intervals import (
     more_for_precision,
 )
 from judgebench.stats.repeated_measures import self_agreement
+from judgebench.studies.confidence import draws_of
 from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.text import counted
@@ -222,16 +223,6 @@ LIMITS_OF_AGREEMENT: Mapping[str, Callable[[Sequence[float]], Statistic]] = {
     "lower_limit": partial(limit_of_agreement, sign=-1),
     "upper_limit": partial(limit_of_agreement, sign=1),
 }
-
-
-def draws_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> IntArray:
-    """A judge's repeated draws of each item (items, draws), -1 where a draw gave no label."""
-    draws = np.full((len(study.answers), judge.n_draws), -1)
-    for item_id, verdict in judge.verdicts.items():
-        given = [metric.of_row(shown) for shown in verdict.shown if metric.id in shown.labels]
-        if (row := study.answers.row(item_id)) >= 0:
-            draws[row, : len(given)] = [*map(metric.index, given)]
-    return draws
 
 
 def consistency(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[Row]:

@@ -10,11 +10,11 @@ import numpy as np
 from judgebench.certificate.issue import as_json
 from judgebench.certificate.record import Certificate, read
 from judgebench.certificate.watch import watch_study
-from judgebench.decisions.alone import confidence, decided_alone
 from judgebench.errors import Problem, SetupError
 from judgebench.records import without_runtime
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
+from judgebench.studies.confidence import confidence, decided_alone
 from judgebench.studies.study import Study
 
 _OF_ROWS = {"file", "rows", "draws", "expected"}  # what differs in every table of verdicts
@@ -68,3 +68,7 @@ def deciders(folder: RunFolder, study: Study) -> Mapping[str, Mapping[str, Mappi
             items = zip(study.answers.item_ids(), words.tolist(), strict=True)
             found.setdefault(metric.id, {})[judge.name] = dict(items)
     return found
+
+
+def measure(study: Study) -> None:
+    """Return nothing: who decides an answer is a column of the verdicts, and no finding."""

@@ -18,74 +18,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import dropwhile, takewhile
-from typing import NamedTuple
 
 import numpy as np
 
-from judgebench.alignment.judge_scores import draws_of
 from judgebench.decisions.conditions import agreement_gap
 from judgebench.decisions.counts import Bools, HumanSide, adjudicated, study_counts
 from judgebench.decisions.decision import AlonePoint, Condition, ShareAlone, State
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import Estimate
-from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.classification import first_half
 from judgebench.stats.intervals import exact_share
-from judgebench.studies.reference_labels import Labels
-from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.studies.confidence import Confidence, decided_alone
 
-PROBABILITY_OF_LABEL = "probability of the label"
-SCORE_DISTANCE = "distance of the score from the nearest threshold between labels"
-SHARE_OF_VOTES = "share of votes for the label"
 NO_CONFIDENCE = "the judge gives no probability, score or repeated draw that says how sure it is"
 NONE_PASSES = "on none of the answers that it is surest of is it shown to be as good as annotators"
 FAILS_CHECK = "what was chosen on one half of the questions is not shown on the other"
 _MISSED = "share of severe answers that it decides alone, and so misses"
 _SHARES = np.arange(20) / 20  # of the answers that may be decided alone, the least sure left out
-
-
-class Confidence(NamedTuple):
-    """How sure a judge is of its label on each item (items,), NaN where nothing says so; `signal`
-    says by what, and is empty where nothing does on any item."""
-
-    signal: str
-    values: FloatArray
-
-
-def confidence(study: Study, judge: JudgeVerdicts, metric: Metric) -> Confidence:
-    """Return the finest confidence of a judge that there is: by its score, by probabilities, or by
-    votes: of its repeated draws, or of the members of a jury."""
-    labels, score = study.judged(judge, metric), study.scores(judge)
-    if not np.isnan(score).all():
-        return Confidence(SCORE_DISTANCE, _distance_to_thresholds(score, labels))
-    if (p := study.probabilities(judge, metric)) is not None:
-        return Confidence(PROBABILITY_OF_LABEL, p[np.arange(len(labels)), labels])
-    members = (judge.about or {}).get("members", ())
-    votes = [study.judged(other, metric) for other in study.judges if other.name in members]
-    if judge.n_draws > 1:
-        votes = [*draws_of(study, judge, metric).T]
-    is_equal = [vote == labels for vote in votes]
-    return Confidence(SHARE_OF_VOTES if votes else "", np.mean(is_equal or [labels * np.nan], 0))
-
-
-def _distance_to_thresholds(score: FloatArray, labels: Labels) -> FloatArray:
-    """How far each score (items,) is from the nearest threshold: midway between the highest score
-    of milder labels and the lowest of a label or a more severe one."""
-    thresholds = [
-        (np.nanmax(score[(labels >= 0) & (labels < label)]) + np.nanmin(score[labels >= label])) / 2
-        for label in np.unique(labels[labels >= 0])[1:]
-    ]
-    return np.asarray(np.abs(score[:, None] - [thresholds or [np.nan]]).min(axis=1))
-
-
-def decided_alone(
-    labels: IntArray, values: FloatArray, severe_from: int | None, threshold: float
-) -> Bools:
-    """True for the items (items,) that a judge with these labels and this confidence decides alone:
-    not where it has no label, calls the item severe, or is less sure than the threshold."""
-    is_mild = (labels >= 0) & (severe_from is None or labels < severe_from)
-    return np.asarray(is_mild & (values >= threshold))
 
 
 def not_alone(reason: str, signal: str = "", points: tuple[AlonePoint, ...] = ()) -> ShareAlone:

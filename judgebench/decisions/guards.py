@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judgebench.alignment.notes import copy_in_words
-from judgebench.decisions.alone import confidence, share_alone
+from judgebench.decisions.alone import share_alone
 from judgebench.decisions.conditions import NO_TRUTH, findings, of_groups, use_latent_class_gap
 from judgebench.decisions.counts import (
     Bools,
@@ -28,6 +28,7 @@ from judgebench.stats.agreement import as_sets, response_sets, shares_of_others
 from judgebench.stats.annotator_bar import is_copy_of, partly_derived_from, same_as_truth
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
+from judgebench.studies.confidence import confidence
 from judgebench.studies.reference_labels import Ratings
 from judgebench.studies.study import (
     MOST_GROUPS,

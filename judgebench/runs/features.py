@@ -97,7 +97,7 @@ def analyses(study: Study, *names: str, progress: Progress = SILENT) -> Mapping[
     progress.start("analyses", len(FEATURES), 0)
     for feature in sorted(FEATURES.values(), key=lambda feature: len(feature.needs)):
         is_able = feature.measures_every_study or study.beside.get(feature.name) is not None
-        if is_able and feature.name in (names or FEATURES) and feature.parts.measure:
+        if is_able and feature.name in (names or FEATURES):
             shown = feature.parts.measure(study, *map(found.get, feature.needs))
             found |= {feature.name: shown} if shown is not None else {}
         progress.advance("analyses", feature.name)

@@ -11,15 +11,9 @@ import pytest
 from alone_case import COLUMNS, LABELS, SURE, Tables, decide, only
 
 import judgebench as jb
-from judgebench.decisions.alone import (
-    FAILS_CHECK,
-    NO_CONFIDENCE,
-    NONE_PASSES,
-    PROBABILITY_OF_LABEL,
-    SCORE_DISTANCE,
-    SHARE_OF_VOTES,
-)
+from judgebench.decisions.alone import FAILS_CHECK, NO_CONFIDENCE, NONE_PASSES
 from judgebench.decisions.decision import Outcome
+from judgebench.studies.confidence import PROBABILITY_OF_LABEL, SCORE_DISTANCE, SHARE_OF_VOTES
 
 Call = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
