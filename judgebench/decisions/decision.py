@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judgebench.decisions.rule import DecisionRule
@@ -296,6 +297,53 @@ class MoreData:
 
 
 @dataclass(frozen=True)
+class AlonePoint:
+    """What happens where a judge decides alone from a `threshold` on its confidence on.
+
+    `share` is that of the answers of one half of the questions that it decides. `conditions` are
+    the agreement on these, judge minus annotator, and where the rule asks for it the share of all
+    severe answers that it decides and so misses; they are empty where nothing can be compared.
+    """
+
+    threshold: float
+    share: Estimate
+    conditions: Conditions = ()
+
+    @property
+    def is_met(self) -> bool:
+        """True where it is shown to be as good as an annotator, and to miss few severe answers."""
+        return bool(self.conditions) and all(c.state is State.MET for c in self.conditions)
+
+
+NOT_ALONE = AlonePoint(math.inf, Estimate(None))
+
+
+@dataclass(frozen=True)
+class ShareAlone:
+    """How much a judge may decide alone on one metric, by its confidence.
+
+    `signal` says what its confidence is; empty where it gives none. `check` is the threshold that
+    was chosen, on the half of the questions that had no part in the choice; where nothing may be
+    decided alone, its share is undefined, with the reason. `points` are the thresholds that were
+    tried on the other half, the highest first.
+    """
+
+    signal: str
+    check: AlonePoint
+    points: tuple[AlonePoint, ...] = ()
+
+    def rows(self, judge: str, metric: str) -> Iterator[Row]:
+        """The check, then every threshold that was tried."""
+        tried = [("alone_point", point) for point in self.points]
+        for analysis, point in [("alone", self.check), *tried]:
+            keys: dict[str, str | float] = {"signal": self.signal, "threshold": point.threshold}
+            yield Row(analysis, "share", point.share, judge, metric, keys)
+            for c in point.conditions:
+                state = {"bound": c.bound, "state": c.state.value}
+                yield Row(analysis, c.key, c.estimate, judge, metric, keys | state)
+
+
+@dataclass(frozen=True)
 class SubgroupDecision:
     """The decision that there would be if the annotators `names` were all there are."""
 
@@ -329,6 +377,9 @@ class Decision:
     advice: str = ""
     would_be: Outcome | None = None
     groups: Conditions = ()
+    measure_alone: Callable[[], ShareAlone] = field(
+        default=partial(ShareAlone, "", NOT_ALONE), compare=False
+    )
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
@@ -339,6 +390,11 @@ class Decision:
         """The data that would make it clear, planned when it is first looked at; None where it is
         clear."""
         return self.plan() if self.plan else None
+
+    @cached_property
+    def alone(self) -> ShareAlone:
+        """How much the judge may decide alone, measured when it is first looked at."""
+        return self.measure_alone()
 
     @property
     def required(self) -> list[tuple[Outcome, Condition]]:
@@ -542,6 +598,21 @@ class Decisions(Shown):
             message = "names no judge, and the best of several may be good by luck"
             yield Problem(message, field="judge", allowed=", ".join(judges))
 
+    @property
+    def says_sure(self) -> bool:
+        """True where a judge says how sure it is of a label."""
+        return any(decision.alone.signal for decision in self.decisions)
+
+    def alone(self) -> AloneShares:
+        """How much each judge may decide alone, metric by metric, while people label the rest.
+
+        >>> import judgebench as jb
+        >>> alone = jb.decide(jb.open_run("runs/small")).alone()
+        >>> alone.to_frame().statistic.to_list()[:1]
+        ['share']
+        """
+        return AloneShares(self)
+
     def certificate(self, judge: str = "") -> Any:
         """A certificate of this decision on the judge of that name, or on the only judge; it has a
         `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
@@ -586,6 +657,7 @@ class Decisions(Shown):
                 *(decision.row() for decision in self.decisions),
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
+                *(self.alone().results if self.says_sure else ()),
                 *self.context.rows,
             )
         )
@@ -641,6 +713,7 @@ class Decisions(Shown):
             ],
             "camps": [{"annotators": c.names, "outcome": c.outcome.value} for c in d.camps],
             "more_data": asdict(d.more) if d.more else None,
+            "alone": asdict(d.alone.check) if d.alone.signal else None,
         }
 
 
@@ -648,6 +721,25 @@ def _unknown(field: str, message: str, name: str, allowed: Sequence[str]) -> Pro
     """The problem of a name that is none of these."""
     message = f"{message}{nearest(name, allowed)}"
     return Problem(message, field=field, found=repr(name), allowed=", ".join(allowed))
+
+
+@dataclass(frozen=True, repr=False)
+class AloneShares(Shown):
+    """How much each judge may decide alone, on each metric."""
+
+    presented_by = "judgebench.decisions.report:alone_part"
+
+    decisions: Decisions
+
+    @property
+    def name(self) -> str:
+        return self.decisions.name
+
+    @cached_property
+    def results(self) -> Results:
+        """The share of each judge and metric, its check, and the thresholds that were tried."""
+        every = self.decisions.decisions
+        return Results(tuple(row for d in every for row in d.alone.rows(d.judge, d.metric)))
 
 
 def _plain(c: Condition) -> dict[str, Any]:
