@@ -98,7 +98,8 @@ def main() -> None:
             print(
                 f"{described(design)}, {design.labels} labels, judge {design.judge:+.3f},"
                 f" {answers:,} answers: REPLACE {total[Outcome.REPLACE] / n:.3f},"
-                f" off by {off[0]:+.3f}; clear {1 - total[Outcome.CANT_TELL] / n:.3f}, off by {off[1]:+.3f}",
+                f" off by {off[0]:+.3f}; clear {1 - total[Outcome.CANT_TELL] / n:.3f},"
+                f" off by {off[1]:+.3f}",
                 flush=True,
             )
     print(

@@ -32,6 +32,7 @@ ENTRANCE = {
     "checklist",
     "cli",
     "exporting",
+    "planning",
     "reporting",
     "setup_files",
     "supported",

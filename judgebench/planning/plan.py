@@ -159,10 +159,10 @@ class Plan(Shown):
     def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The chance of each outcome by the number of labelled answers, as axes of matplotlib:
         `ax`, or those of a new figure of a `width` in inches."""
-        from judgebench.planning.report import draw_chances
         from judgebench.results.figures import plotted
 
-        axes: Axes = plotted(partial(draw_chances, self), ax, width)
+        drawing: Any = self.part.blocks[0].figures[0]
+        axes: Axes = plotted(drawing.draw, ax, width)
         return axes
 
 
