@@ -29,7 +29,6 @@ from judgebench.studies.study import Study
 from judgebench.tuning.config import (
     SHUFFLED,
     BagOfWordsConfig,
-    BySystemConfig,
     ExamplesConfig,
     HeadConfig,
     InstructionsConfig,
@@ -38,14 +37,13 @@ from judgebench.tuning.config import (
     RecalibrateConfig,
     TuningConfig,
 )
-from judgebench.tuning.examples import BySystem, open_examples, read_silver, with_silver
+from judgebench.tuning.examples import open_examples, read_silver, with_silver
 from judgebench.tuning.instructions import open_instructions
 from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.training import has_sklearn, open_head, open_recalibrate, rubric_of
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
-CONTROLS = (BySystemConfig, BagOfWordsConfig)
 NO_SKLEARN = "The baseline bag-of-words is left out: it needs scikit-learn (the extra `tuning`)."
 
 
@@ -63,7 +61,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     folds = describe_folds(material)
     for entry in entries:
         own, more = _for(entry, material, bench), {"from": entry.needs, "folds": folds}
-        kind = "control" if isinstance(entry, CONTROLS) else "judge"
+        kind = "control" if isinstance(entry, BagOfWordsConfig) else "judge"
         learner = learner_of(entry, bench, folder)
         judge = LearntJudge(entry.name, learner, own, own.cells, home, kind=kind, more=more)
         judges.append(judge)
@@ -139,14 +137,12 @@ def _examined(material: Material, bench: Bench) -> Iterator[tuple[str, Sequence[
 
 def _for(entry: Learn, material: Material, bench: Bench) -> Material:
     """With those metrics that it judges, and those machine-made labels only that the entry learns
-    from. What reads no text learns from all other questions: no text tells it of another."""
-    folds, rubric = material.folds, material.rubric
-    if isinstance(entry, BySystemConfig):
-        folds = replace(folds, text=np.arange(len(folds.text)))
+    from."""
+    rubric = material.rubric
     if isinstance(entry, RecalibrateConfig):
         rubric = rubric_of(entry, bench)
     silver = {name: material.silver[name] for name in entry.silver}
-    return replace(material, rubric=rubric, folds=folds, silver=silver)
+    return replace(material, rubric=rubric, silver=silver)
 
 
 def check_judges(bench: Bench) -> None:
@@ -180,9 +176,8 @@ def _with_controls(bench: Bench) -> Sequence[Learn]:
     """The entries, and the control that is fitted the same way, unless there is to be none."""
     entries = [entry for entry in bench.learning if isinstance(entry, Learn)]
     is_due = has_sklearn() and bench.config.controls is True and not bench.dataset.textless
-    learns = any(not isinstance(entry, CONTROLS) for entry in entries)
     has_one = any(isinstance(entry, BagOfWordsConfig) for entry in entries)
-    if is_due and learns and not has_one and "bag-of-words" not in bench.names:
+    if is_due and entries and not has_one and "bag-of-words" not in bench.names:
         entries.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
     return entries
 
@@ -215,8 +210,6 @@ def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
 def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
     rubric = bench.rubric.of_kind("answer") or bench.rubric
     match entry:
-        case BySystemConfig():
-            return BySystem(rubric)
         case ExamplesConfig():
             return open_examples(entry, bench, folder.path)
         case InstructionsConfig():
@@ -252,7 +245,7 @@ def tune(
     >>> import judgebench as jb
     >>> frame = jb.tune("bench.yaml", "runs/tuned").to_frame()
     >>> sorted(frame.analysis.unique())
-    ['gain', 'otherwise', 'score', 'test']
+    ['gain', 'otherwise', 'test']
     """
     if not (isinstance(bench, Study) or is_run(bench)):
         loaded = load_bench(Path(bench), extend=TuningExtension())
