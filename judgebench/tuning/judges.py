@@ -57,7 +57,7 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     ]
     if not (entries := _with_controls(bench)):
         return judges
-    material, home = _material(bench), folder.path / FOLDER
+    material, home = _material(entries, bench), folder.path / FOLDER
     folds = describe_folds(material)
     for entry in entries:
         own, more = _for(entry, material, bench), {"from": entry.needs, "folds": folds}
@@ -77,7 +77,7 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     if not (entries := _with_controls(bench)):
         message = "has no judge that learns: give one the key `learn`"
         raise SetupError(Problem(message, str(bench.file), field="judges"))
-    material, home = _material(bench), folder.path / FOLDER
+    material, home = _material(entries, bench), folder.path / FOLDER
     judges = []
     for entry in entries:
         own = _for(entry, material, bench)
@@ -148,7 +148,7 @@ def _for(entry: Learn, material: Material, bench: Bench) -> Material:
 def check_judges(bench: Bench) -> None:
     """Raises SetupError with all that keeps judges from learning in folds, or what they learn from
     being examined as `tuning` says."""
-    if not _with_controls(bench):
+    if not (entries := _with_controls(bench)):
         return
     settings, problems = _settings(bench), list[Problem]()
     for entry in bench.learning if bench.dataset.textless else ():
@@ -160,7 +160,7 @@ def check_judges(bench: Bench) -> None:
         field, allowed = "tuning.holdout_systems", ", ".join(sorted(systems))
         problems.append(Problem("is no system of an answer", "", None, field, system, allowed))
     try:
-        material = _material(bench)
+        material = _material(entries, bench)
         problems += material.problems()
         least = min(len(cell.train) for cell in material.cells)
         if (most := max(settings.curve, default=0)) > least:
@@ -186,11 +186,10 @@ def _settings(bench: Bench) -> TuningConfig:
     return bench.config.section("tuning", TuningConfig) or TuningConfig()
 
 
-def _material(bench: Bench) -> Material:
+def _material(entries: Sequence[Learn], bench: Bench) -> Material:
     rubric = bench.rubric.of_kind("answer")
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
-    entries = [entry for entry in bench.learning if isinstance(entry, Learn)]
     files = dict.fromkeys(name for entry in entries for name in entry.silver)
     silver = {name: read_silver(bench.file.parent / name, rubric) for name in files}
     material = bench_material(bench, rubric, _settings(bench).folds, bench.config.seed)
