@@ -79,7 +79,6 @@ from judgebench.stats.intervals import look_levels
 from judgebench.stats.paired_tests import alternative_annotator_test
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.reference_labels import TruthConfig
-from judgebench.tuning.examples import BySystem
 from judgebench.tuning.training import BALANCED, Head, words
 
 RULE = DecisionRule()
@@ -639,11 +638,9 @@ def teach(world: Taught, draws: int, seed: int) -> Learnt:
         for by_question in (False, True) if world.copies > 1 else (False,):
             cells = cells_by_question(material, number) if by_question else material.cells
             with TemporaryDirectory() as home:
-                words_, systems = (
-                    learnt_labels(material, learner, cells, Path(home) / name)
-                    for name, learner in _learners().items()
-                )
-            made = _decided(of, words_, {"by-system": systems}, rng)
+                learner = Head("bag-of-words", _RUBRIC, words(), BALANCED)
+                words_ = learnt_labels(material, learner, cells, Path(home) / "learnt")
+            made = _decided(of, words_, {"by-system": system_labels(material, cells)}, rng)
             right = float((words_ == of.true).mean())
             if by_question:
                 tally.leaking[made[0]] += 1
@@ -656,11 +653,19 @@ def teach(world: Taught, draws: int, seed: int) -> Learnt:
     return tally
 
 
-def _learners() -> Mapping[str, Learner]:
-    return {
-        "bag-of-words": Head("bag-of-words", _RUBRIC, words(), BALANCED),
-        "by-system": BySystem(_RUBRIC),
-    }
+def system_labels(material: Material, cells: Iterable[Cell]) -> IntArray:
+    """(items,) the commonest label of the system in the cell, the mildest of ties; of a system
+    without a label there, that of all."""
+    systems = np.array([answer.system for answer in material.answers])
+    found = np.full(len(systems), -1)
+    for cell in cells:
+        train = material.training(cell.train)
+        labels, authors = train.labels["tone"], np.array([a.system for a in train.answers])
+        for system in np.unique(systems[cell.judged]):
+            author_labels = labels[authors == system]
+            counts = np.bincount(author_labels if len(author_labels) else labels)
+            found[cell.judged[systems[cell.judged] == system]] = counts.argmax()
+    return found
 
 
 def _decided(

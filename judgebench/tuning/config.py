@@ -60,12 +60,6 @@ class Learn(StrictModel):
         return {key: name for key, name in named.items() if name != WORDS}
 
 
-class BySystemConfig(Learn):
-    """A control: the most common label of whoever wrote the answer."""
-
-    learn: Literal["by-system"]
-
-
 class ExamplesConfig(Learn):
     """The judge `from`, which must be a language model, with the `k` nearest labelled cases before
     its question."""
@@ -160,7 +154,6 @@ class LoraConfig(Learn):
 
 
 _MODELS: dict[str, type[Learn]] = {
-    "by-system": BySystemConfig,
     "bag-of-words": BagOfWordsConfig,
     "examples": ExamplesConfig,
     "head": HeadConfig,

@@ -1,5 +1,5 @@
-"""What a judge learns from: labelled cases before its question, the texts of a training, labels of
-machines in a curriculum, and the control that knows only who wrote an answer.
+"""What a judge learns from: labelled cases before its question, the texts of a training, and labels
+of machines in a curriculum.
 
 The curriculum is that of section 3.2 of AutoMedEval. There a judge learns first from labels of low
 quality, then from a mixture, then from the best, so that it meets the form of a verdict before its
@@ -26,7 +26,7 @@ from judgebench.judges.judge import Task
 from judgebench.judges.replies import written_reply
 from judgebench.judges.retrieval import WordSearch
 from judgebench.learning.folds import alike, alike_texts, components
-from judgebench.learning.learnt import Learner, Material, TrainingSet, verdict_of
+from judgebench.learning.learnt import Material, TrainingSet
 from judgebench.models.checkpoints import ChatEncoder, tokenizer_of
 from judgebench.models.contract import Message, Request
 from judgebench.prompt import Prompt
@@ -159,37 +159,6 @@ def with_silver(material: Material, silver: Mapping[str, TrainingSet]) -> Materi
         sets[name] = replace(labelled, question=question[rows], text=text[rows])
         begin = rows.stop
     return replace(material, folds=folds, silver=sets)
-
-
-_COUNTS = "counts.json"
-
-
-class BySystem(Learner):
-    """The shares of the labels that the same system's answers got; of a system without a label,
-    those of all."""
-
-    def __init__(self, rubric: Rubric) -> None:
-        self._rubric = rubric
-
-    def describe(self) -> Mapping[str, Any]:
-        return {"learn": "by-system"}
-
-    def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
-        counts: dict[str, dict[str, list[int]]] = {}
-        for metric in train.rubric.metrics:
-            by_system = counts[metric.id] = {}
-            for answer, label in zip(train.answers, train.labels[metric.id].tolist(), strict=True):
-                for system in dict.fromkeys(("", answer.system)) if label >= 0 else ():
-                    by_system.setdefault(system, [0] * len(metric.labels))[label] += 1
-        write_atomically(folder / _COUNTS, to_json(counts).encode())
-        return {}
-
-    def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
-        counts = json.loads((folder / _COUNTS).read_text())
-        for task in tasks:
-            rows = {m: t.get(task.answer.system) or t.get("") for m, t in counts.items()}
-            shares = {m: np.array(row) / sum(row) for m, row in rows.items() if row}
-            yield verdict_of(task, self._rubric, shares)
 
 
 @dataclass(frozen=True)

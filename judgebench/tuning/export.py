@@ -22,7 +22,7 @@ from judgebench.text import counted
 from judgebench.tuning.config import Learn, learn_entry
 from judgebench.tuning.judges import learner_of, open_examination
 from judgebench.tuning.measure import measure_tuning
-from judgebench.tuning.report import SCORES, show
+from judgebench.tuning.report import GAINS, show
 from judgebench.tuning.tuned import (
     CARD,
     MANIFEST,
@@ -174,5 +174,5 @@ def card(recipe: Mapping[str, Any], train: TrainingSet, run: RunFolder) -> str:
         annotators=counted(len(study.makers), "annotator"),
         holds=_HOLDS.get(recipe["learn"], ""),
         entry=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
-        scores="\n".join([*table_lines(show(tuned, SCORES)), "", *bullets(notes)]),
+        scores="\n".join([*table_lines(show(tuned, GAINS)), "", *bullets(notes)]),
     )

@@ -29,7 +29,6 @@ from judgebench.studies.study import Study
 from judgebench.tuning.config import (
     SHUFFLED,
     BagOfWordsConfig,
-    BySystemConfig,
     ExamplesConfig,
     HeadConfig,
     InstructionsConfig,
@@ -38,14 +37,13 @@ from judgebench.tuning.config import (
     RecalibrateConfig,
     TuningConfig,
 )
-from judgebench.tuning.examples import BySystem, open_examples, read_silver, with_silver
+from judgebench.tuning.examples import open_examples, read_silver, with_silver
 from judgebench.tuning.instructions import open_instructions
 from judgebench.tuning.rounds import Rounds, panel_of
 from judgebench.tuning.training import has_sklearn, open_head, open_recalibrate, rubric_of
 from judgebench.tuning.tuned import TunedEntry, TunedJudge
 
 FOLDER = "tuning"  # in a run folder: what was learnt
-CONTROLS = (BySystemConfig, BagOfWordsConfig)
 NO_SKLEARN = "The baseline bag-of-words is left out: it needs scikit-learn (the extra `tuning`)."
 
 
@@ -59,11 +57,11 @@ def open_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge | Tuned
     ]
     if not (entries := _with_controls(bench)):
         return judges
-    material, home = _material(bench), folder.path / FOLDER
+    material, home = _material(entries, bench), folder.path / FOLDER
     folds = describe_folds(material)
     for entry in entries:
         own, more = _for(entry, material, bench), {"from": entry.needs, "folds": folds}
-        kind = "control" if isinstance(entry, CONTROLS) else "judge"
+        kind = "control" if isinstance(entry, BagOfWordsConfig) else "judge"
         learner = learner_of(entry, bench, folder)
         judge = LearntJudge(entry.name, learner, own, own.cells, home, kind=kind, more=more)
         judges.append(judge)
@@ -79,7 +77,7 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     if not (entries := _with_controls(bench)):
         message = "has no judge that learns: give one the key `learn`"
         raise SetupError(Problem(message, str(bench.file), field="judges"))
-    material, home = _material(bench), folder.path / FOLDER
+    material, home = _material(entries, bench), folder.path / FOLDER
     judges = []
     for entry in entries:
         own = _for(entry, material, bench)
@@ -139,20 +137,18 @@ def _examined(material: Material, bench: Bench) -> Iterator[tuple[str, Sequence[
 
 def _for(entry: Learn, material: Material, bench: Bench) -> Material:
     """With those metrics that it judges, and those machine-made labels only that the entry learns
-    from. What reads no text learns from all other questions: no text tells it of another."""
-    folds, rubric = material.folds, material.rubric
-    if isinstance(entry, BySystemConfig):
-        folds = replace(folds, text=np.arange(len(folds.text)))
+    from."""
+    rubric = material.rubric
     if isinstance(entry, RecalibrateConfig):
         rubric = rubric_of(entry, bench)
     silver = {name: material.silver[name] for name in entry.silver}
-    return replace(material, rubric=rubric, folds=folds, silver=silver)
+    return replace(material, rubric=rubric, silver=silver)
 
 
 def check_judges(bench: Bench) -> None:
     """Raises SetupError with all that keeps judges from learning in folds, or what they learn from
     being examined as `tuning` says."""
-    if not _with_controls(bench):
+    if not (entries := _with_controls(bench)):
         return
     settings, problems = _settings(bench), list[Problem]()
     for entry in bench.learning if bench.dataset.textless else ():
@@ -164,7 +160,7 @@ def check_judges(bench: Bench) -> None:
         field, allowed = "tuning.holdout_systems", ", ".join(sorted(systems))
         problems.append(Problem("is no system of an answer", "", None, field, system, allowed))
     try:
-        material = _material(bench)
+        material = _material(entries, bench)
         problems += material.problems()
         least = min(len(cell.train) for cell in material.cells)
         if (most := max(settings.curve, default=0)) > least:
@@ -180,9 +176,8 @@ def _with_controls(bench: Bench) -> Sequence[Learn]:
     """The entries, and the control that is fitted the same way, unless there is to be none."""
     entries = [entry for entry in bench.learning if isinstance(entry, Learn)]
     is_due = has_sklearn() and bench.config.controls is True and not bench.dataset.textless
-    learns = any(not isinstance(entry, CONTROLS) for entry in entries)
     has_one = any(isinstance(entry, BagOfWordsConfig) for entry in entries)
-    if is_due and learns and not has_one and "bag-of-words" not in bench.names:
+    if is_due and entries and not has_one and "bag-of-words" not in bench.names:
         entries.append(BagOfWordsConfig(name="bag-of-words", learn="bag-of-words"))
     return entries
 
@@ -191,11 +186,10 @@ def _settings(bench: Bench) -> TuningConfig:
     return bench.config.section("tuning", TuningConfig) or TuningConfig()
 
 
-def _material(bench: Bench) -> Material:
+def _material(entries: Sequence[Learn], bench: Bench) -> Material:
     rubric = bench.rubric.of_kind("answer")
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
-    entries = [entry for entry in bench.learning if isinstance(entry, Learn)]
     files = dict.fromkeys(name for entry in entries for name in entry.silver)
     silver = {name: read_silver(bench.file.parent / name, rubric) for name in files}
     material = bench_material(bench, rubric, _settings(bench).folds, bench.config.seed)
@@ -215,8 +209,6 @@ def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
 def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
     rubric = bench.rubric.of_kind("answer") or bench.rubric
     match entry:
-        case BySystemConfig():
-            return BySystem(rubric)
         case ExamplesConfig():
             return open_examples(entry, bench, folder.path)
         case InstructionsConfig():
@@ -252,7 +244,7 @@ def tune(
     >>> import judgebench as jb
     >>> frame = jb.tune("bench.yaml", "runs/tuned").to_frame()
     >>> sorted(frame.analysis.unique())
-    ['gain', 'otherwise', 'score', 'test']
+    ['gain', 'otherwise', 'test']
     """
     if not (isinstance(bench, Study) or is_run(bench)):
         loaded = load_bench(Path(bench), extend=TuningExtension())

@@ -122,17 +122,12 @@ def _of_metric(study: Study, taught: Sequence[Learnt], metric: Metric) -> Iterat
     keys = [key for key in STATED if STATISTICS[key].fits(metric)]
     judges = {judge.name: judge for judge in study.judges}
     rivals = {learnt.name: _rivals(learnt, study, taught) for learnt in taught}
-    controls = [control.name for control in study.controls]
-    names = [*rivals, *(name for some in rivals.values() for name in some), *controls]
-    scored = [
-        row
-        for name in dict.fromkeys(names)
+    reached = {
+        (name, row.statistic): -np.inf if row.estimate.value is None else row.estimate.value
+        for name in {name for some in rivals.values() for name in some}
         for row in scores(study, judges[name], metric)
-        if row.statistic in keys and row["failures"] == "left_out"
-    ]
-    yield from scored
-    values = {(row.judge, row.statistic): row.estimate.value for row in scored}
-    reached = {key: -np.inf if value is None else value for key, value in values.items()}
+        if row["failures"] == "left_out"
+    }
     for learnt in taught:
         judge = judges[learnt.name]
         if not judge.judges(metric):

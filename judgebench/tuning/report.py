@@ -31,7 +31,7 @@ def _gains(tuned: Tuned) -> Iterator[Row]:
     yield from tuned.rows.select("otherwise", **{"as": "in-sample", "side": "otherwise"})
 
 
-_GAINS = TuningTable(
+GAINS = TuningTable(
     "tuning_gains",
     "What learning brought",
     _gains,
@@ -53,21 +53,12 @@ _GAINS = TuningTable(
     },
 )  # fmt: skip
 _SCREEN = replace(
-    _GAINS,
-    title=f"{_GAINS.title}: {_HEADINGS['accuracy'].lower()}",
+    GAINS,
+    title=f"{GAINS.title}: {_HEADINGS['accuracy'].lower()}",
     rows=lambda tuned: [row for row in _gains(tuned) if row.statistic == "accuracy"],
     down=("metric", "judge"),
     notes=(),
 )
-SCORES = TuningTable(
-    "tuning_scores",
-    "Judges that learnt, out of fold, beside what they learnt from and baselines",
-    lambda tuned: tuned.rows.select("score"),
-    ("metric", "judge"),
-    headings=_HEADINGS,
-)
-
-
 _OTHERWISE = TuningTable(
     "tuning_otherwise",
     "The same judges taught otherwise",
@@ -89,9 +80,7 @@ def tuning_part(tuned: Tuned) -> ReportSection:
     screen = show(tuned, _SCREEN)
     brief = replace(screen, rows=tuple(tuple(Cell(c.value) for c in row) for row in screen.rows))
     blocks = (
-        Block(
-            "Judges that learn", tables=(show(tuned, _GAINS), show(tuned, SCORES)), on_screen=True
-        ),
+        Block("Judges that learn", tables=(show(tuned, GAINS),), on_screen=True),
         Block("Taught otherwise", tables=(show(tuned, _OTHERWISE),), on_screen=True),
     )
     return ReportSection(

@@ -52,7 +52,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"  - {{name: teacher, backend: 'openai-compatible:x@{server.base_url}', "
             "prompt: rationale, settings: {max_retries: 0}, "
             "knowledge: {corpus: corpus.jsonl, embedder: words, questions: 1}}\n"
-            "  - {name: who, learn: by-system}\n  - {name: panel, jury: [teacher, who]}",
+            "  - {name: who, learn: bag-of-words}\n  - {name: panel, jury: [teacher, who]}",
             questions=6,
         )
         jb.run(file, folder / "run")

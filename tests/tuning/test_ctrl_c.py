@@ -69,7 +69,13 @@ def slow_to_learn(folder: Path) -> Path:
             text = " ".join(f"w{n}" for n in rng.integers(0, 60_000, 1000))
             label = labels[rng.integers(3)]
             writer.writerow((f"i{i}", f"Question {i}?", text, f"s{i % 2}", "Ann", label))
-    judges = "[{name: who, learn: by-system}, {name: own, learn: head, encoder: words}]"
+    with (folder / "said.csv").open("w") as file:
+        file.write("item_id,tone\n")
+        file.writelines(f"i{i},{labels[i % 3]}\n" for i in range(1200))
+    judges = (
+        "[{name: given, verdicts: said.csv}, {name: who, learn: recalibrate, from: given}, "
+        "{name: own, learn: head, encoder: words}]"
+    )
     (folder / "bench.yaml").write_text(
         f"name: tone\nrubric: tone.yaml\ndata: labels.csv\njudges: {judges}\n"
         "tuning: {folds: 2}\ncontrols: false\n"

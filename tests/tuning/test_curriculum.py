@@ -28,7 +28,7 @@ from judgebench.tuning.examples import (
 @pytest.fixture(scope="module")
 def rubric(tmp_path_factory: pytest.TempPathFactory) -> Rubric:
     folder = tmp_path_factory.mktemp("rubric")
-    write_bench(folder, "  - {name: a, learn: by-system}")
+    write_bench(folder, "  - {name: a, learn: bag-of-words}")
     return load_rubric(str(folder / "tone.yaml"))
 
 

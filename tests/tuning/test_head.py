@@ -96,7 +96,7 @@ def test_without_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(MissingExtra, match="learn: head needs the package scikit-learn, which is"):
         jb.run(write_bench(tmp_path, HEAD), tmp_path / "run")
-    entry = "  - {name: who, learn: by-system}\n  - {name: again, learn: recalibrate, from: who}"
+    entry = "  - {name: who, learn: bag-of-words}\n  - {name: again, learn: recalibrate, from: who}"
     with pytest.raises(SetupError, match=r"judges\.again\.from: is a judge that learns itself"):
         jb.load_bench(write_bench(tmp_path, entry))
 
@@ -105,7 +105,12 @@ def test_bag_of_words_needs_scikit_learn(tmp_path: Path, monkeypatch: pytest.Mon
     from judgebench.runs.load import load_bench
     from judgebench.tuning.judges import open_judges
 
-    bench = load_bench(write_bench(tmp_path, "  - {name: who, learn: by-system}"))
+    (tmp_path / "script.jsonl").write_text('{"text": "Curt"}\n')
+    judges = (
+        f"  - {{name: curt, backend: 'scripted:{tmp_path}/script.jsonl'}}\n"
+        "  - {name: shots, learn: examples, from: curt}"
+    )
+    bench = load_bench(write_bench(tmp_path, judges))
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert [judge.notes for judge in open_judges(bench, RunFolder(tmp_path / "run"))] == [
         ("The baseline bag-of-words is left out: it needs scikit-learn (the extra `tuning`).",)
@@ -118,7 +123,7 @@ def crowd(metric: str, folder: Path, data: Path) -> jb.Study:
     table = {"query_risk": "expert-queries.csv", "response_type": "expert-responses.csv"}[metric]
     (folder / "bench.yaml").write_text(
         f"name: crowd\nrubric: medical-query-risk\nmetrics: [{metric}]\ndata: {table}\n"
-        "judges: [{name: bow, learn: bag-of-words}, {name: who, learn: by-system}]\n"
+        "judges: [{name: bow, learn: bag-of-words}]\n"
     )
     return jb.run(folder / "bench.yaml", folder / "run")
 

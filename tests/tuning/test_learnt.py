@@ -1,6 +1,5 @@
 """A judge that learns is an ordinary judge, out of fold; `judgebench tune` examines it."""
 
-import csv
 import json
 import warnings
 from pathlib import Path
@@ -18,69 +17,54 @@ from judgebench.errors import SetupError
 from judgebench.runs.load import load_bench
 from judgebench.tuning.config import Learn, RoundsConfig
 
-SYS = "  - {name: who-wrote-it, learn: by-system}"
-
-
-def judge_of(study: jb.Study, name: str) -> dict[str, str]:
-    (judge,) = (judge for judge in study.judges if judge.name == name)
-    return {item: verdict.labels["tone"] for item, verdict in judge.verdicts.items()}
-
-
-def test_by_system_says_what_most_of_the_other_folds_say(tmp_path: Path) -> None:
-    study = jb.run(write_bench(tmp_path, SYS, questions=21), tmp_path / "run")
-    found = judge_of(study, "who-wrote-it")
-    # 11 of 21 questions are of the first kind: some folds see a tie, which is the milder label.
-    assert {found[i] for i in found if i.startswith("model-x")} <= {"Friendly", "Curt"}
-    assert {found[i] for i in found if i.startswith("model-y")} <= {"Curt", "Rude"}
-    assert len(found) == 42
-    assert next(j for j in study.judges if j.name == "who-wrote-it").kind == "control"
+WORDS = "  - {name: plain, learn: bag-of-words}"
 
 
 def test_it_learns_once(tmp_path: Path) -> None:
-    bench, run = write_bench(tmp_path, SYS), tmp_path / "run"
+    bench, run = write_bench(tmp_path, WORDS), tmp_path / "run"
     jb.run(bench, run)
-    (home,) = (run / "tuning" / "who-wrote-it").iterdir()
+    (home,) = (run / "tuning" / "plain").iterdir()
     facts = {cell.name: (cell / "learnt.json").read_bytes() for cell in home.iterdir()}
     assert sorted(facts) == [f"fold-{n}" for n in range(1, 6)]
-    verdicts = (run / "verdicts-who-wrote-it.jsonl").read_bytes()
+    verdicts = (run / "verdicts-plain.jsonl").read_bytes()
     jb.run(bench, run)
-    assert (run / "verdicts-who-wrote-it.jsonl").read_bytes() == verdicts
-    assert len(list((run / "tuning" / "who-wrote-it").iterdir())) == 1
+    assert (run / "verdicts-plain.jsonl").read_bytes() == verdicts
+    assert len(list((run / "tuning" / "plain").iterdir())) == 1
 
 
 def test_a_changed_label_is_another_judge(tmp_path: Path) -> None:
-    bench, run = write_bench(tmp_path, SYS), tmp_path / "run"
+    bench, run = write_bench(tmp_path, WORDS), tmp_path / "run"
     before = {judge.name: judge.signature for judge in jb.run(bench, run).judges}
     labels = (tmp_path / "labels.csv").read_text()
     (tmp_path / "labels.csv").write_text(labels.replace("Cat,Rude", "Cat,Curt", 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         after = {judge.name: judge.signature for judge in jb.run(bench, tmp_path / "two").judges}
-    assert before["who-wrote-it"] == after["who-wrote-it"]  # the median is what it was
+    assert before["plain"] == after["plain"]  # the median is what it was
     (tmp_path / "labels.csv").write_text(labels.replace("Rude\n", "Curt\n", 3))
     changed = {judge.name: judge.signature for judge in jb.run(bench, tmp_path / "three").judges}
-    assert before["who-wrote-it"] != changed["who-wrote-it"]
+    assert before["plain"] != changed["plain"]
 
 
 def test_an_altered_answer_is_judged_by_the_fold_of_its_parent(tmp_path: Path) -> None:
-    bench = write_bench(tmp_path, SYS, more="stress: {attacks: [greeting]}")
+    bench = write_bench(tmp_path, WORDS, more="stress: {attacks: [greeting]}")
     attacking = pytest.importorskip("judgebench.stress_tests.make")
     jb.run(load_bench(bench, extend=attacking.StressExtension()), tmp_path / "run")
     beside = [json.loads(x) for x in (tmp_path / "run" / "attacks.jsonl").open()]
     ids = {line["item_id"]: line["parent_id"] for line in beside}
     said = {}
-    for line in (tmp_path / "run" / "verdicts-who-wrote-it.jsonl").open():
+    for line in (tmp_path / "run" / "verdicts-plain.jsonl").open():
         verdict = json.loads(line)
-        said[verdict["item_id"]] = verdict["labels"]["tone"]
+        said[verdict["item_id"]] = verdict["probabilities"]["tone"]
     assert ids
     assert all(said[altered] == said[parent] for altered, parent in ids.items())
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     bench = write_bench(tmp_path, "  - {name: a, learn: by-heart}")
-    with pytest.raises(SetupError, match="learn: is no way to learn; found by-heart; allowed: by-"):
+    with pytest.raises(SetupError, match="learn: is no way to learn; found by-heart; allowed: bag"):
         jb.load_bench(bench)
-    bench = write_bench(tmp_path, SYS, more="tuning: {folds: 30}")
+    bench = write_bench(tmp_path, WORDS, more="tuning: {folds: 30}")
     with pytest.raises(SetupError, match="is more than the 20 groups of questions"):
         jb.run(bench, tmp_path / "run")
     bench = write_bench(tmp_path, "  - {name: always, verdicts: v.csv}")
@@ -90,27 +74,13 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     assert "has no judge that learns: give one the key `learn`" in str(done.exception)
 
 
-def test_who_reads_no_text_learns_from_all_other_questions(tmp_path: Path) -> None:
-    bench = write_bench(tmp_path, SYS, questions=20)
-    rows = list(csv.DictReader((tmp_path / "labels.csv").open()))
-    stock = "Sorry, there is nothing that I know about this matter at all"
-    rows = [row | ({"text": stock} if row["system"] == "model-x" else {}) for row in rows]
-    with (tmp_path / "labels.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    jb.run(bench, tmp_path / "run")
-    (home,) = (tmp_path / "run" / "tuning" / "who-wrote-it").iterdir()
-    assert {json.loads((c / "learnt.json").read_text())["n"] for c in home.iterdir()} == {32}
-
-
 def test_the_page_names_every_key_of_every_way_to_learn() -> None:
     page = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
     table = page.split("Keys of an entry")[1].split("\n\n")[1]
     models = [
         model for model in Learn.__subclasses__() if model.__module__.endswith("tuning.config")
     ]
-    assert len(models) == 7
+    assert len(models) == 6
     for model in (*models, RoundsConfig):
         for name, key in model.model_fields.items():
             assert name in ("name", "learn") or f"`{key.alias or name}`" in table, (model, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learning_case import write_bench
+from learning_case import hide_labels, write_bench
 from loopback import Loopback, Play, said
 from rounds_case import proposal
 
@@ -39,10 +39,12 @@ def bench(tmp_path: Path) -> Iterator[Path]:
     with Loopback(spoken) as server:
         judges = (
             f"  - {{name: expert, backend: 'openai-compatible:m@{server.base_url}'}}\n"
-            "  - name: who\n    learn: by-system\n"
+            "  - name: who\n    learn: bag-of-words\n"
             "    rounds: {suggester: expert, objector: expert, decide: DECIDE}"
         )
-        yield write_bench(tmp_path, judges, questions=8, more="tuning: {folds: 2}")
+        bench = write_bench(tmp_path, judges, questions=8, more="tuning: {folds: 2}")
+        hide_labels(tmp_path)
+        yield bench
 
 
 def set_up(bench: Path, decide: str) -> None:

@@ -3,14 +3,14 @@
 import doctest
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from learning_case import SYSTEMS, write_bench
+from learning_case import SYSTEMS, hide_labels, write_bench
 
 import judgebench as jb
 from judgebench.records import Answer, HumanLabel, Status, Verdict
@@ -20,16 +20,26 @@ from judgebench.studies.reference_labels import TruthConfig
 from judgebench.studies.study import JudgeVerdicts, Study, study_of
 from judgebench.tuning.measure import Learnt, Tuned, measure_tuning
 
-SYS = "  - {name: who-wrote-it, learn: by-system}"
+WORDS = "  - {name: plain, learn: bag-of-words}"
 MORE = "tuning: {folds: 4, curve: [6, 12], holdout_systems: [model-x]}"
 LABELS = ("Kind", "Curt", "Rude")
+Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tuned")
-    jb.tune(write_bench(folder, SYS, questions=24, more=MORE), folder / "run")
+    jb.tune(write_bench(folder, WORDS, questions=24, more=MORE), folder / "run")
     return folder / "run"
+
+
+def scripted(folder: Path) -> str:
+    """A judge that finds all curt, and one that shows it labelled answers."""
+    (folder / "script.jsonl").write_text('{"text": "{\\"tone\\": \\"Curt\\"}"}\n')
+    return (
+        f"  - {{name: curt, backend: 'scripted:{folder}/script.jsonl'}}\n"
+        "  - {name: shots, learn: examples, from: curt, k: 2}"
+    )
 
 
 def study_with(said: Mapping[str, np.ndarray], truth: np.ndarray) -> Study:
@@ -198,7 +208,7 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
     found = jb.tune(jb.open_run(run))
     rows = found.results
     assert set(rows.values("as", "otherwise")) == {"in-sample", "n6", "n12", "without-model-x"}
-    about = {"judge": "who-wrote-it", "metric": "tone"}
+    about = {"judge": "plain", "metric": "tone"}
     held = {
         row["side"]: row.estimate
         for row in rows.select("otherwise", "accuracy", **about) if row["as"] == "without-model-x"
@@ -211,9 +221,29 @@ def test_tune_shows_what_the_run_found(run: Path) -> None:
     assert len(found.to_frame()) == len(written["results.csv"].read_text().splitlines()) - 1
 
 
+def test_who_wrote_it_is_the_control_of_a_taught_judge(tmp_path: Path, call: Call) -> None:
+    """Of each system 3 of 4 answers have one label, and texts tell the system alone."""
+    bench = write_bench(tmp_path, "  - {name: own, learn: head, encoder: words}", 24)
+    hide_labels(tmp_path)
+    table = pd.read_csv(tmp_path / "labels.csv")
+    is_usual = table["group"].str[1:].astype(int) % 4 > 0
+    is_kind = is_usual == (table["system"] == "model-x")
+    table.assign(tone=np.where(is_kind, "Friendly", "Rude")).to_csv(tmp_path / "labels.csv")
+    code, _, err = call("tune", bench, "--run", tmp_path / "run")
+    assert code == 0, err
+    report = (tmp_path / "run" / "report" / "report.html").read_text()
+    assert "strongest baseline: by-system" in report
+    study = jb.open_run(tmp_path / "run")
+    assert jb.align(study).score("accuracy", "by-system", "tone").value == 0.75
+    found = jb.tune(study)
+    (gain,) = found.results.select("gain", "accuracy", judge="own", side="difference")
+    assert gain["who"] == "by-system"
+    assert gain["shown"] == "not shown"
+
+
 def test_folds_can_be_audited(tmp_path: Path) -> None:
     """From the table alone: who is judged in which fold, and what ties answers together."""
-    bench = write_bench(tmp_path, SYS + "\n  - {name: own, learn: head, encoder: words}", 24)
+    bench = write_bench(tmp_path, "  - {name: own, learn: head, encoder: words}", 24)
     labels = tmp_path / "labels.csv"
     labels.write_text(
         re.sub(r"(?m)^(model-x-\d+,[^,]*),[^,]*", r"\1,I cannot help", labels.read_text())
@@ -225,25 +255,23 @@ def test_folds_can_be_audited(tmp_path: Path) -> None:
     stock = own["item_id"].str.startswith("model-x")
     assert own["text"][stock].nunique() == 1
     assert own["text"][~stock].nunique() == 24
-    who = pd.read_csv(tmp_path / "run" / "tuning" / "who-wrote-it.folds.csv", dtype=str)
-    assert who["text"].nunique() == 48  # no text tells it of another answer
 
 
-def test_fewer_labels_are_some_of_the_more(run: Path) -> None:
-    counts = {}
+def test_fewer_labels_are_some_of_the_more(tmp_path: Path) -> None:
+    jb.tune(write_bench(tmp_path, scripted(tmp_path), 24, MORE), tmp_path / "run")
+    cases: dict[str, list[set[str]]] = {}
     for n in (6, 12):
-        (home,) = (run / "tuning" / f"who-wrote-it~n{n}").iterdir()
-        for cell in home.iterdir():
-            found = json.loads((cell / "counts.json").read_text())["tone"][""]
-            counts.setdefault(cell.name, []).append(np.array(found))
-    assert len(counts) == 4
-    for few, more in counts.values():
-        assert (few.sum(), more.sum()) == (6, 12)
-        assert (few <= more).all()
+        for path in (tmp_path / "run" / "tuning" / f"shots~n{n}").glob("*/*/cases.jsonl"):
+            ids = {json.loads(line)["item_id"] for line in path.open()}
+            cases.setdefault(path.parent.name, []).append(ids)
+    assert len(cases) == 4
+    for few, more in cases.values():
+        assert (len(few), len(more)) == (6, 12)
+        assert few < more
 
 
 def test_texts_that_tie_too_much_together_are_told(tmp_path: Path) -> None:
-    bench = write_bench(tmp_path, SYS, questions=24)
+    bench = write_bench(tmp_path, WORDS, questions=24)
     labels = tmp_path / "labels.csv"
     lines = labels.read_text().splitlines()
     stock = [
@@ -257,7 +285,7 @@ def test_texts_that_tie_too_much_together_are_told(tmp_path: Path) -> None:
 
 def test_all_that_is_wrong_is_said_before_anything_is_learnt(tmp_path: Path) -> None:
     more = "tuning: {folds: 4, curve: [6, 400], holdout_systems: [model-x, model-z]}"
-    bench = write_bench(tmp_path, SYS, more=more)
+    bench = write_bench(tmp_path, WORDS, more=more)
     outcome = jb.check([bench])
     said = [str(problem).removeprefix(f"{bench}: ") for problem in outcome.errors]
     assert said == [
@@ -265,10 +293,10 @@ def test_all_that_is_wrong_is_said_before_anything_is_learnt(tmp_path: Path) -> 
         "allowed: model-x, model-y",
         "tuning.curve: is more than the 30 answers with a label that a fold learns from; found 400",
     ]
-    bench = write_bench(tmp_path, SYS, questions=3)
+    bench = write_bench(tmp_path, WORDS, questions=3)
     (folds,) = map(str, jb.check([bench]).errors)
     assert "tuning.folds: is more than the 3 groups of questions that share no answer" in folds
-    bench = write_bench(tmp_path, SYS)
+    bench = write_bench(tmp_path, WORDS)
     lines = (tmp_path / "labels.csv").read_text().splitlines()
     kept = [*lines[:7], *(line.rpartition(",")[0] + "," for line in lines[7:])]
     (tmp_path / "labels.csv").write_text("\n".join(kept))
@@ -279,18 +307,14 @@ def test_all_that_is_wrong_is_said_before_anything_is_learnt(tmp_path: Path) -> 
     assert "found 2 of 5" in few
 
 
-def test_a_dry_run_says_what_would_be_learnt(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / "script.jsonl").write_text('{"text": "{\\"tone\\": \\"Curt\\"}"}\n')
-    judges = (
-        f"{SYS}\n  - {{name: curt, backend: 'scripted:{tmp_path}/script.jsonl'}}\n"
-        "  - {name: shots, learn: examples, from: curt, k: 2}"
-    )
+def test_a_dry_run_says_what_would_be_learnt(call: Call, tmp_path: Path) -> None:
+    judges = f"{WORDS}\n{scripted(tmp_path)}"
     bench = write_bench(tmp_path, judges, more="tuning: {folds: 4}")
     code, out, _ = call("tune", bench, "--run", tmp_path / "run", "--dry-run")
     said = " ".join(out.split())
     assert code == 0
-    assert "who-wrote-it: learns 4 times, judges 40 answers." in said
-    assert "who-wrote-it~in-sample: learns 1 time, judges 40 answers." in said
+    assert "plain: learns 4 times, judges 40 answers." in said
+    assert "plain~in-sample: learns 1 time, judges 40 answers." in said
     learns = "shots: learns 4 times, judges 40 answers, with up to 40 calls of"
     assert f"{learns} a model." in said
     assert not (tmp_path / "run").exists()
@@ -307,7 +331,7 @@ def test_a_study_in_which_no_judge_learnt_has_nothing_to_show(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["tune", "export_judge"])
 def test_the_example_of_a_function_runs(tmp_path, monkeypatch, name) -> None:
-    write_bench(tmp_path, "  - {name: my-judge, learn: by-system}", more="tuning: {folds: 4}")
+    write_bench(tmp_path, "  - {name: my-judge, learn: bag-of-words}", more="tuning: {folds: 4}")
     monkeypatch.chdir(tmp_path)
     found = doctest.DocTestFinder(recurse=False).find(getattr(jb, name), name)
     (test,) = (test for test in found if test.examples)

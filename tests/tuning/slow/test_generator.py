@@ -118,7 +118,7 @@ def test_an_interrupted_tuning_goes_on(tmp_path: Path, tiny: Path) -> None:
 
 def test_three_stages_and_their_shuffled_baseline(tmp_path: Path, tiny: Path) -> None:
     judges = (
-        f"  - {{name: who, learn: by-system}}\n  - name: lora\n    learn: lora\n"
+        f"  - name: lora\n    learn: lora\n"
         f"    model: {tiny}\n    rank: 4\n    epochs: 1\n"
         "    stages: [silver.jsonl, mixed, human]"
     )
