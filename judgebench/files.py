@@ -477,6 +477,8 @@ def _problem(
         message = "must be text: put it in quotes"  # bare No, 1.0 and 2026-01-01 are none
     elif kind in ("tuple_type", "list_type"):
         message = "must be a list"
+    elif kind == "model_type":
+        message = "must hold a mapping"
     return Problem(message, file, _line(node, loc), where, found, allowed, kind)
 
 

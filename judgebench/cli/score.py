@@ -151,7 +151,6 @@ def answers(
 def consistency(
     file: ScoreTable,
     columns: Columns = NO_COLUMNS,
-    ratio: list[str] = option((), "COLUMN", "A score with a true zero. Repeatable."),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -161,9 +160,7 @@ def consistency(
     """
     import judgebench as jb
 
-    found = jb.consistency(
-        file, group=columns.group, system=columns.system, scores=columns.column, ratio=ratio
-    )
+    found = jb.consistency(file, group=columns.group, system=columns.system, scores=columns.column)
     show({"consistency": found}, found.name, output, report.write(found))
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import yaml
 from pydantic import Field, RootModel, field_validator, model_validator
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, node_below, validate
 from judgebench.judges.config import Name
 from judgebench.models import hosts_of
@@ -27,18 +27,40 @@ KEY = "scorers"
 Better = Literal["higher", "lower", ""]  # "" where nobody knows
 
 
+class FitConfig(StrictModel):
+    """A judge that follows from a score: thresholds are fitted to the human labels of the `metric`
+    (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
+
+    metric: tuple[Name, ...] = Field(min_length=1)
+    folds: int = Field(default=5, ge=2, le=50)
+    seed: int = 0
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
 class ScorerConfig(StrictModel):
-    """A scorer, and the name of its scores: without one, the scorer's."""
+    """A scorer, and the name of its scores: without one, the scorer's. With a `fit` it is the entry
+    of a judge that follows from it."""
 
     scorer: str
     name: Name = ""
+    fit: FitConfig | None = None
+    needs: ClassVar[Sequence[str]] = ()
 
     @model_validator(mode="after")
     def _takes_its_settings(self) -> Self:
-        takes = {"scorer", "name", *SCORERS[self.scorer].takes}
+        takes = {"scorer", "name", "fit", *SCORERS[self.scorer].takes}
         if others := sorted(self.model_fields_set - takes):
             raise ValueError(f"{self.scorer} has no setting {', '.join(others)}")
         return self
+
+    @property
+    def is_judge(self) -> bool:
+        """True where it gives labels."""
+        return self.fit is not None
 
     @property
     def weights(self) -> dict[str, str]:
@@ -55,7 +77,6 @@ class ColumnConfig(ScorerConfig):
     """Numbers that were computed elsewhere: of the column `from` of the data files, which is
     kept with the answers. `better` says in which direction."""
 
-    name: Name
     source: str = Field(alias="from", min_length=1)
     better: Better = ""
 
@@ -162,49 +183,6 @@ class ScorersConfig(RootModel[tuple[Any, ...]]):
     """The key `scorers` of bench.yaml; `scorer_config` reads its entries."""
 
 
-class FitConfig(StrictModel):
-    """A judge that follows from a score: thresholds are fitted to the human labels of the `metric`
-    (or of several), in `folds`, so that nothing is judged by what was learnt from it."""
-
-    metric: tuple[Name, ...] = Field(min_length=1)
-    folds: int = Field(default=5, ge=2, le=50)
-    seed: int = 0
-
-    @field_validator("metric", mode="before")
-    @classmethod
-    def _as_list(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
-
-@dataclass(frozen=True)
-class ScorerEntry:
-    """A scorer of the list `scorers`, or one that is a `baseline` beside them."""
-
-    name: str
-    config: ScorerConfig
-    baseline: bool = False
-    needs: Sequence[str] = ()
-    is_judge: ClassVar[bool] = False  # True where it gives labels
-
-    @property
-    def weights(self) -> Mapping[str, str]:
-        """Those of the scorer."""
-        return self.config.weights
-
-    @property
-    def hosts(self) -> list[str]:
-        """Those of the scorer."""
-        return self.config.hosts
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedEntry(ScorerEntry):
-    """A judge that follows from a scorer."""
-
-    fit: FitConfig
-    is_judge: ClassVar[bool] = True
-
-
 def scorer_config(value: Any, file: str = "", node: yaml.Node | None = None) -> ScorerConfig:
     """A scorer by its name or its settings. Raises SetupError with every problem."""
     settings = {"scorer": value} if isinstance(value, str) else value
@@ -221,17 +199,20 @@ def scorer_configs(
     values: Sequence[Any], file: str = "", node: yaml.Node | None = None
 ) -> list[ScorerConfig]:
     """Every scorer of a list. Raises SetupError with every problem."""
-    configs: list[ScorerConfig] = []
-    problems: list[Problem] = []
-    for i, value in enumerate(values):
-        try:
-            configs.append(scorer_config(value, file, node_below(node, i)))
-        except SetupError as error:
-            problems += error.problems
-    names = Counter(config.name for config in configs)
-    message = "two scorers have this name: give one another `name`"
-    problems += [Problem(message, file, field=KEY, found=n) for n in names if names[n] > 1]
-    raise_any(problems)
+    gather = Gathered(file)
+    read = [
+        gather(KEY, scorer_config, value, file, node_below(node, i))
+        for i, value in enumerate(values)
+    ]
+    configs = [config for config in read if config]
+    for name, n in Counter(config.name for config in configs).items():
+        if n > 1:
+            message = "two scorers have this name: give one another `name`"
+            gather.tell(KEY, Problem(message, found=name))
+    for config in configs:
+        if config.fit:
+            gather.tell(KEY, Problem("has a `fit`: it belongs to `judges`", found=config.name))
+    gather.raise_any()
     return configs
 
 
@@ -240,15 +221,9 @@ def listed() -> list[tuple[str, str]]:
     return [(name, kind.title) for name, kind in SCORERS.items()]
 
 
-def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> FittedEntry:
+def fit_entry(value: Any, file: Path, node: yaml.Node | None) -> ScorerConfig:
     """An entry of `judges` with a key `scorer`. Raises SetupError with every problem."""
-    gather, scorer = Gathered(str(file)), {k: v for k, v in value.items() if k != "fit"}
-    config = gather("", scorer_config, scorer, str(file), node)
-    fit = gather("fit", validate, value.get("fit", {}), FitConfig, "", node_below(node, "fit"))
-    gather.raise_any()
-    assert config
-    assert fit
-    return FittedEntry(name=config.name, config=config, fit=fit)
+    return scorer_config({**value, "fit": value.get("fit") or {}}, str(file), node)
 
 
 def _line(node: yaml.Node | None) -> int | None:
@@ -257,14 +232,7 @@ def _line(node: yaml.Node | None) -> int | None:
 
 def scorer_entries(
     config: BenchConfig, file: Path, node: yaml.Node | None
-) -> Sequence[ScorerEntry]:
-    """The entries of the list `scorers` and, unless `controls` is off or names its own, the
-    baselines beside them. Raises SetupError with every problem."""
+) -> Sequence[ScorerConfig]:
+    """The entries of the list `scorers`. Raises SetupError with every problem."""
     section = config.section(KEY, ScorersConfig)
-    configs = scorer_configs(section.root if section else (), str(file), node_below(node, KEY))
-    entries = [ScorerEntry(config.name, config) for config in configs]
-    if entries and config.controls is True:
-        taken = {entry.name for entry in entries}
-        names = [name for name in BASELINES if name not in taken]
-        entries += [ScorerEntry(name, scorer_config(name), baseline=True) for name in names]
-    return entries
+    return scorer_configs(section.root if section else (), str(file), node_below(node, KEY))

@@ -16,7 +16,7 @@ import numpy as np
 
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, SetupError, some
 from judgebench.records import Estimate, Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
@@ -51,14 +51,12 @@ class Consistency(Shown):
 Units = Sequence[tuple[str, Sequence[int]]]  # by the name of their group, the rows of their texts
 
 
-def _units(texts: Iterable[tuple[int, tuple[str, str], str]]) -> Units:
-    """`texts` are (row, unit, group)."""
-    rows_by_unit: dict[tuple[str, str], list[int]] = defaultdict(list)
-    groups: dict[tuple[str, str], str] = {}
-    for row, unit, group in texts:
+def _units(texts: Iterable[tuple[int, tuple[str, ...]]]) -> Units:
+    """`texts` are rows and what texts of one unit share, their group first."""
+    rows_by_unit: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row, unit in texts:
         rows_by_unit[unit].append(row)
-        groups.setdefault(unit, group)
-    return [(groups[unit], rows) for unit, rows in rows_by_unit.items()]
+    return [(unit[0], rows) for unit, rows in rows_by_unit.items()]
 
 
 def repeated_rows(
@@ -104,7 +102,7 @@ def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:
     """The steadiness where systems of a study answered several times, and where a stress test
     wrote answers anew."""
     units = _units(
-        (row, (answer.system, answer.question or answer.group), answer.group)
+        (row, (answer.group, answer.system, answer.question))
         for row, answer in enumerate(study.answers)
         if answer.system and answer.kind == "answer"
     )
@@ -135,16 +133,15 @@ def consistency(
     group: str = "",
     system: str = "",
     scores: Sequence[str] = (),
-    ratio: Sequence[str] = (),
     level: float = LEVEL,
 ) -> Consistency:
     """Measure how much of the scores in a table is noise: rows of the same `group` (the question)
     and `system` are runs, in their order. Where these are not given, columns are known by their
     names.
 
-    `scores` are the columns to look at, by default all that hold numbers; those of `ratio` have a
-    true zero, so that a coefficient of variation means something. Raises SetupError with every
-    problem of the table.
+    `scores` are the columns to look at, by default all that hold numbers. A coefficient of
+    variation is of those that are called like a scorer with a true zero. Raises SetupError with
+    every problem of the table.
 
     >>> import judgebench as jb
     >>> import pandas as pd
@@ -152,7 +149,7 @@ def consistency(
     >>> round(jb.consistency(table, group="question").results.find("icc").value, 3)
     0.895
     """
-    read = read_table(table, filter(None, [group, system, *scores, *ratio]))
+    read = read_table(table, filter(None, [group, system, *scores]))
     roles = columns_by_role(read.columns, ("group", "question", "system"))
     group = group or roles.get("group") or roles.get("question") or ""
     if not group:
@@ -162,18 +159,11 @@ def consistency(
     names = [*scores] or read.scores(group, system, roles.get("question"))
     if not names:
         raise SetupError(Problem("no column holds numbers", read.file))
-    columns = dict(zip(names, read.numbers(*names).T, strict=True))
-    negative = [name for name in names if name in ratio and (columns[name] < 0).any()]
-    message = "is below 0 somewhere: no ratio scale"
-    raise_any([Problem(message, read.file, None, name) for name in negative])
     questions, systems = read.filled(group), read.contents(system) if system else [""] * len(read)
-    units = _units(
-        (row, unit, unit[1]) for row, unit in enumerate(zip(systems, questions, strict=True))
-    )
-    is_ratio = {*RATIO_SCALES, *ratio}
+    units = _units(enumerate(zip(questions, systems, strict=True)))
     scored = [
-        Candidate(name, "judge", column, is_ratio=name in is_ratio)
-        for name, column in columns.items()
+        Candidate(name, "judge", column, is_ratio=name in RATIO_SCALES)
+        for name, column in zip(names, read.numbers(*names).T, strict=True)
     ]
     rows = tuple(repeated_rows(ANSWERS, units, scored, level))
     if not rows:

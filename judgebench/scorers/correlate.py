@@ -9,7 +9,6 @@ mean the columns are held against. `redundancy_rows` describes the others.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -23,12 +22,12 @@ from judgebench.alignment.raters import corrected
 from judgebench.data.formats import Table
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import Results, Row
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
 from judgebench.scorers.measure import NO_ESTIMATE, association_rows, redundancy_rows
-from judgebench.scorers.scorer import IS_REFERENCE, reference_systems, texts_in
+from judgebench.scorers.scorer import texts_in
 from judgebench.stats.arrays import Clusters, FloatArray, mean_of_defined
 from judgebench.stats.association import COEFFICIENTS, Rated, between_columns
 from judgebench.stats.repeated_measures import score_agreement
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 Targets = Mapping[str, Sequence[str]]  # by name the raters whose mean counts; none of a column
 Numbers = dict[str, FloatArray]  # (rows,) by column, NaN where a cell is blank
-_ODD_NUMBER = re.compile(r"[-+]?\d+,\d+|[-+]?[\d.,]+ *%")  # as people write them
 _WORDS = {"true": "1", "yes": "1", "correct": "1", "false": "0", "no": "0", "wrong": "0"}
 
 
@@ -51,7 +49,6 @@ class Correlations(Shown):
     name: str
     rows: Results
     n_answers: int
-    notes: tuple[str, ...] = ()  # sentences on what is left out
 
 
 def correlate(
@@ -72,8 +69,7 @@ def correlate(
     The columns of `scores` are held `against` those named, those of `flip` with the sign changed
     (`*` fits anything in both). A list in a cell is a column for each of its numbers, `ratings[0]`
     and so on. `{"human": ["ann", "ben"]}` is the mean of raters, who rate on one scale: their
-    agreement is Krippendorff's alpha at interval level. A system whose answers are the reference
-    text is left out, with a sentence.
+    agreement is Krippendorff's alpha at interval level.
 
     Raises SetupError with every problem of the tables.
 
@@ -86,34 +82,23 @@ def correlate(
     """
     targets = against if isinstance(against, Mapping) else dict.fromkeys(against, ())
     sources = tables if isinstance(tables, list | tuple) else [tables]
-    if not sources:
-        raise SetupError("give at least one table")
-    keys = {"group": group, "system": system}
-    frames: list[pd.DataFrame] = []
-    copies: dict[str, str] = {}
-    notes: list[str] = []
-    reads = [_plain(read_table(source, filter(None, keys.values())), targets) for source in sources]
-    for read in reads:
-        systems = _systems(read, keys)
-        copies |= reference_systems(_texts(read, systems))
-        kept = [row for row, of_row in enumerate(systems) if of_row not in copies]
-        frames.append(_frame(read.at(kept), keys, targets))
-        notes += [*_unread(read, keys), *_unmatched(frames[0], frames[-1], read.file)]
-    first, frame = reads[0], reduce(_joined, frames)
+    keys = {role: name for role, name in (("group", group), ("system", system)) if name}
+    reads = [_plain(read_table(source, keys.values()), targets) for source in sources]
+    file, frame = reads[0].file, reduce(_joined, [_frame(read, keys, targets) for read in reads])
     numbers = {str(name): frame[name].to_numpy(float) for name in frame if name not in keys}
     flips = [flip] if isinstance(flip, str) else flip
-    for name in _fitting(flips, numbers, "flip", first.file):
+    for name in _fitting(flips, numbers, "flip", file):
         numbers[name] = -numbers[name]
-    shown = _fitting(scores, numbers, "column", first.file)
+    shown = _fitting(scores, numbers, "column", file)
     raters = {name: _raters(name, names, numbers) for name, names in targets.items()}
     wanted = [column for name, names in raters.items() for column in names or [name]]
-    _fitting(wanted, numbers, "against", first.file)
+    _fitting(wanted, numbers, "against", file)
+    if not group:
+        raise_any([problem for read in reads for problem in _repeated_systems(read, system)])
     rows = tuple(_rows(frame, numbers, shown, raters))
     if not rows:
-        message = " ".join(["needs two columns of numbers.", *notes])
-        raise SetupError(Problem(message.removesuffix("."), first.file))
-    notes += [f"{sentence} It is left out." for sentence in copies.values()]
-    return Correlations(first.stem, Results(rows), len(frame), tuple(notes))
+        raise SetupError(Problem("needs two columns of numbers", file))
+    return Correlations(reads[0].stem, Results(rows), len(frame))
 
 
 def _rows(
@@ -150,12 +135,11 @@ def _plain(read: Table, targets: Targets) -> Table:
     """The table with a column for each text of a list, and with 1 and 0 for yes and no in
     targets."""
     columns: dict[str, Sequence[str]] = {}
-    texts = columns_by_role(read.columns, ("text", "reference")).values()
     for name in read.columns:
         cells = read.contents(name)
         lists = [texts_in(cell) for cell in cells]
         width = max(map(len, lists))
-        if width > 1 and name not in texts:
+        if width > 1:
             for i in range(width):
                 columns[f"{name}[{i}]"] = [of[i] if i < len(of) else "" for of in lists]
         elif name in targets:
@@ -172,33 +156,11 @@ def _frame(read: Table, keys: Mapping[str, str], targets: Targets) -> pd.DataFra
 
     wanted = {*targets, *chain.from_iterable(targets.values())}
     scores = read.scores(*keys.values())
-    names = [c for c in read.columns if c != IS_REFERENCE and (c in scores or c in wanted)]
-    if keys["group"]:
+    names = [column for column in read.columns if column in scores or column in wanted]
+    if "group" in keys:
         read.filled(keys["group"])
-    of_keys = {role: read.contents(column) for role, column in keys.items() if column}
+    of_keys = {role: read.contents(column) for role, column in keys.items()}
     return pd.DataFrame({**of_keys, **dict(zip(names, read.numbers(*names).T, strict=True))})
-
-
-def _unread(read: Table, keys: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each column that may have been meant as numbers, and is not read as such."""
-    scores = read.scores(*keys.values())
-    for name in read.columns:
-        cells = [cell for cell in read.contents(name) if cell]
-        odd = [cell for cell in cells if _ODD_NUMBER.fullmatch(cell)]
-        if name not in (*scores, *keys.values()) and 2 * len(odd) > len(cells):
-            why = f"{odd[0]!r} is no number as programs write it"
-            yield f"{name} of {read.file} is not read: {why}."
-
-
-def _unmatched(first: pd.DataFrame, other: pd.DataFrame, file: str) -> Iterator[str]:
-    """A sentence where rows of another table match no row of the first."""
-    keys = [role for role in ("group", "system") if role in first and role in other]
-    if other is first or not keys or {*other} <= {*first}:
-        return
-    known = {*map(tuple, first[keys].to_numpy())}
-    n = sum(tuple(row) not in known for row in other[keys].to_numpy())
-    if n:
-        yield f"{n:,} of {len(other):,} rows of {file} match no row of the first table."
 
 
 def _joined(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -219,27 +181,12 @@ def _joined(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame, other], ignore_index=True)
 
 
-def _texts(read: Table, systems: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """The system, the text and the reference of every row, where there are any."""
-    columns = columns_by_role(read.columns, ("text", "reference"))
-    if IS_REFERENCE in read.columns:
-        text, reference = read.contents(IS_REFERENCE), ["yes"] * len(read)
-    elif len(columns) == 2:
-        text, reference = read.contents(columns["text"]), read.contents(columns["reference"])
-    else:
-        return iter(())
-    return zip(systems, text, map(texts_in, reference), strict=True)
-
-
-def _systems(read: Table, keys: Mapping[str, str]) -> Sequence[str]:
-    """The system of every row, or its number. Raises SetupError for two rows of one system that no
-    question tells apart."""
-    column = keys["system"] or columns_by_role(read.columns, ["system"]).get("system")
-    cells = read.contents(column) if column else [str(line) for line in read.lines]
-    if not keys["group"] and len({*cells}) < len(cells):
+def _repeated_systems(read: Table, system: str) -> Iterator[Problem]:
+    """The problem that a system has two rows, which a question would tell apart."""
+    column = system or columns_by_role(read.columns, ["system"]).get("system")
+    if column and len({*read.contents(column)}) < len(read):
         message = "a system has two rows: --group names the column of the question"
-        raise SetupError(Problem(message, read.file, 1, column or ""))
-    return cells
+        yield Problem(message, read.file, 1, column)
 
 
 def _raters(target: str, names: Sequence[str], numbers: Numbers) -> list[str]:

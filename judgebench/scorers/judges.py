@@ -41,11 +41,9 @@ from judgebench.scorers.config import (
     BASELINES,
     ColumnConfig,
     FitConfig,
-    FittedEntry,
     LikelihoodConfig,
     OverlapConfig,
     ScorerConfig,
-    ScorerEntry,
     SemanticConfig,
     scorer_config,
 )
@@ -82,8 +80,7 @@ class LabelThresholds(Learner):
         x = np.array(scores, dtype=np.float64)
         fits = {m.id: self._fitted(m, x, train.labels[m.id]) for m in train.rubric.metrics}
         write_atomically(folder / _CUTS, to_json(fits).encode())
-        keys = ("n", "rho", "sign", "cuts")
-        return {"metrics": {m: {key: fit[key] for key in keys} for m, fit in fits.items()}}
+        return {}  # the file has all that was learnt
 
     def _fitted(self, metric: Metric, x: FloatArray, labels: IntArray) -> dict[str, Any]:
         rows = np.flatnonzero(np.isfinite(x) & (labels >= 0))
@@ -107,18 +104,15 @@ class LabelThresholds(Learner):
         curves = {m: Rising(np.array(f["knots"]), np.array(f["above"])) for m, f in fits.items()}
         first = fits[self._rubric.metrics[0].id]["sign"]
         for task, scored in self._kept.along(tasks):
-            if scored.value is None:
-                yield replace(verdict_of(task, self._rubric, {}), reason=scored.reason)
-                continue
-            labels, shares = {}, {}
-            for metric in self._rubric.metrics:
+            labels, shares, value = {}, {}, scored.value
+            for metric in self._rubric.metrics if value is not None else ():
                 fit = fits[metric.id]
-                score = fit["sign"] * scored.value
+                score = fit["sign"] * value
                 labels[metric.id] = metric.label_texts[np.searchsorted(fit["cuts"], score)]
                 shares[metric.id] = curves[metric.id].at(np.array([score]))[0]
             verdict = verdict_of(task, self._rubric, shares)
-            score = first * scored.value
-            yield replace(verdict, labels=labels, reason=scored.reason, score=score)
+            severe = None if value is None else first * value
+            yield replace(verdict, labels=labels, reason=scored.reason, score=severe)
 
     def close(self) -> None:
         """Give back the scorer's engine."""
@@ -133,9 +127,9 @@ def fitted_judges(
     gather = Gathered(str(bench.file))
     judges = [
         LearntJudge(
-            entry.name, LabelThresholds(kept(entry.config), own.rubric, entry.hosts), own,
+            entry.name, LabelThresholds(kept(entry), own.rubric, entry.hosts), own,
             own.cells, home,
-            kind="control" if entry.config.scorer in BASELINES else "judge",
+            kind="control" if entry.scorer in BASELINES else "judge",
             more={"folds": describe_folds(own)},
         )
         for entry, own in _materials(bench, _with_controls(bench), gather)
@@ -144,59 +138,59 @@ def fitted_judges(
     return judges
 
 
-def _fitted_entries(bench: Bench) -> list[FittedEntry]:
-    return [entry for entry in _entries(bench) if isinstance(entry, FittedEntry)]
-
-
-def _with_controls(bench: Bench) -> list[FittedEntry]:
-    """The entries, and the controls of all their metrics, unless there are to be none. These are
-    fitted in the folds of the first entry."""
-    entries = _fitted_entries(bench)
-    fits = [entry.fit for entry in entries if entry.config.scorer not in BASELINES]
-    if bench.config.controls is not True or not fits or bench.dataset.textless:
+def _with_controls(bench: Bench) -> list[ScorerConfig]:
+    """The judges to fit, and the controls of all their metrics, unless there are to be none. These
+    are fitted in the folds of the first judge."""
+    entries = [entry for entry in _entries(bench) if entry.fit]
+    fits = [entry.fit for entry in entries if entry.fit and entry.scorer not in BASELINES]
+    if not (fits and _has_controls(bench)):
         return entries
     metrics = tuple(dict.fromkeys(metric for fit in fits for metric in fit.metric))
     fit = fits[0].model_copy(update={"metric": metrics})
-    there = {e.config.scorer for e in entries if {*metrics} <= {*e.fit.metric}}
+    there = {e.scorer for e in entries if e.fit and {*metrics} <= {*e.fit.metric}}
     return entries + [
-        FittedEntry(name=f"{name}-fitted", config=scorer_config(name), fit=fit)
+        scorer_config({"scorer": name, "name": f"{name}-fitted", "fit": fit})
         for name in BASELINES
         if name not in there and f"{name}-fitted" not in bench.names
     ]
 
 
+def _has_controls(bench: Bench) -> bool:
+    """True where baselines, which read texts, are wanted and can be had."""
+    return bench.config.controls is True and not bench.dataset.textless
+
+
 def _materials(
-    bench: Bench, entries: Sequence[FittedEntry], gather: Gathered
-) -> Iterator[tuple[FittedEntry, Material]]:
-    """The material that each entry learns from; why some cannot learn is kept in `gather`. Texts
-    are compared once for all entries with the same folds."""
+    bench: Bench, entries: Sequence[ScorerConfig], gather: Gathered
+) -> Iterator[tuple[ScorerConfig, Material]]:
+    """The material that each judge learns from; why some cannot learn is kept in `gather`. Texts
+    are compared once for all judges with the same folds."""
 
     @cache
     def material_of(folds: int, seed: int) -> Material:
         whole = bench.rubric.of_kind("answer")
-        assert whole  # for `entry.fit` names some of its metrics
+        assert whole  # for each `fit` names some of its metrics
         return bench_material(bench, whole, folds, seed)
 
     for entry in entries:
-        where = f"judges.{entry.name}.fit"
-        rubric = gather(where, _rubric, entry.fit, bench)
-        material = rubric and gather(where, material_of, entry.fit.folds, entry.fit.seed)
-        if rubric and material:
-            yield entry, replace(material, rubric=rubric)
+        if entry.fit:
+            where = f"judges.{entry.name}.fit"
+            rubric = gather(where, _rubric, entry.fit, bench)
+            material = rubric and gather(where, material_of, entry.fit.folds, entry.fit.seed)
+            if rubric and material:
+                yield entry, replace(material, rubric=rubric)
 
 
 def _rubric(fit: FitConfig, bench: Bench) -> Rubric:
     """The metrics that it labels. Raises SetupError."""
-    known = {metric.id: metric for metric in bench.rubric.metrics if metric.of == "answer"}
-    problems = []
-    for name in fit.metric:
-        if name not in known:
-            message, allowed = "is no metric of answers in the rubric", ", ".join(known)
-            problems.append(Problem(message, "", None, "metric", name, allowed))
-        elif known[name].kind == "nominal" and len(known[name].labels) > 2:
-            message = "has labels without an order, which no threshold tells apart"
-            problems.append(Problem(message, field="metric", found=name))
-    raise_any(problems)
+    able = [
+        metric.id
+        for metric in bench.rubric.metrics
+        if metric.of == "answer" and (metric.kind == "ordinal" or len(metric.labels) == 2)
+    ]
+    message, allowed = "is no metric of answers whose labels have an order", ", ".join(able)
+    unable = (name for name in fit.metric if name not in able)
+    raise_any([Problem(message, "", None, "metric", name, allowed) for name in unable])
     return bench.rubric.only(fit.metric)
 
 
@@ -220,22 +214,25 @@ def open_scorer(config: ScorerConfig, answers: Sequence[Answer], beside: Path) -
 def check_scorers(bench: Bench) -> None:
     """Raises SetupError with all that keeps the scorers of a benchmark from scoring."""
     gather = Gathered(str(bench.file))
-    for entry in _entries(bench):
-        where = f"{'judges' if entry.is_judge else 'scorers'}.{entry.name}"
-        if bench.dataset.textless and not isinstance(entry.config, ColumnConfig):
+    entries = _entries(bench)
+    for entry in entries:
+        where = f"{'judges' if entry.fit else 'scorers'}.{entry.name}"
+        if bench.dataset.textless and not isinstance(entry, ColumnConfig):
             gather.tell(where, no_texts("a scorer reads answers", bench.dataset))
         else:
-            gather(where, _opened, entry.config, bench)
-    for fitted, material in _materials(bench, _fitted_entries(bench), gather):
+            gather(where, _opened, entry, bench)
+    for entry, material in _materials(bench, entries, gather):
         for problem in material.problems():
-            gather.tell(f"judges.{fitted.name}", problem)
+            gather.tell(f"judges.{entry.name}", problem)
     gather.raise_any()
 
 
-def _entries(bench: Bench) -> list[ScorerEntry]:
-    """The scorers to run. Where no texts are given, nothing is scored for comparison."""
-    entries = [entry for entry in bench.learning if isinstance(entry, ScorerEntry)]
-    return [entry for entry in entries if not (bench.dataset.textless and entry.baseline)]
+def _entries(bench: Bench) -> list[ScorerConfig]:
+    """The scorers and judges of the benchmark and, beside scorers, the baselines."""
+    entries = [entry for entry in bench.learning if isinstance(entry, ScorerConfig)]
+    has_baselines = _has_controls(bench) and any(not entry.fit for entry in entries)
+    names = [name for name in BASELINES if has_baselines and name not in bench.names]
+    return entries + [scorer_config(name) for name in names]
 
 
 def _opened(config: ScorerConfig, bench: Bench) -> Scorer:
@@ -249,13 +246,13 @@ def open_scorers(bench: Bench, folder: RunFolder) -> Sequence[JudgeOfFeature]:
     opened: dict[str, KeptScores] = {}
 
     def kept(config: ScorerConfig) -> KeptScores:
-        key = config.model_dump_json(exclude={"name"})
+        key = config.model_dump_json(exclude={"name", "fit"})
         if key not in opened:
             opened[key] = KeptScores(_opened(config, bench), folder.path / FOLDER)
         return opened[key]
 
-    scorers = [entry for entry in _entries(bench) if not entry.is_judge]
-    scorings = [Scoring(entry.name, kept(entry.config), entry.hosts) for entry in scorers]
+    scorers = [entry for entry in _entries(bench) if not entry.fit]
+    scorings = [Scoring(entry.name, kept(entry), entry.hosts) for entry in scorers]
     return [*scorings, *fitted_judges(bench, folder.path / FOLDER, kept)]
 
 

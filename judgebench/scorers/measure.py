@@ -73,14 +73,12 @@ _TOO_FEW = f"fewer than {LEAST} items have both"
 @dataclass(frozen=True, repr=False)
 class BesideHumans(Shown):
     """The worth of scorers. The module describes the rows; `titles` are those of the metrics that
-    have human severities, `humans`."""
+    have human severities."""
 
     presented_by = "judgebench.scorers.report:scorers_part"
 
     titles: Mapping[str, str]
-    runs: tuple[ScorerRun, ...]
     rows: Results
-    humans: Mapping[str, Severities]
     gaps: tuple[str, ...] = ()
     references: tuple[str, ...] = ()  # sentences on systems that are the reference text
 
@@ -100,22 +98,20 @@ def measure_scorers(study: Study) -> BesideHumans | None:
         return None
     ordinal = [m for m in study.rubric.metrics if m.of == "answer" and m.kind == "ordinal"]
     scorers, rows = scorer_candidates(study, runs), [*_counts(study, runs)]
-    columns, humans = {c.name: c.x for c in scorers}, dict[str, Severities]()
+    columns, titles = {c.name: c.x for c in scorers}, dict[str, str]()
     for metric in ordinal:
         judges = list(judge_candidates(study, metric, runs))
         columns |= {f"{c.name}: {metric.title}": c.x for c in judges}
-        if known := severities(study, metric):
-            humans[metric.id] = known
+        if humans := severities(study, metric):
+            titles[metric.id] = metric.title
             candidates = sorted([*scorers, *judges], key=lambda c: c.kind == "control")
-            rows += _of_metric(metric.id, known, candidates, study.level)
+            rows += _of_metric(metric.id, humans, candidates, study.level)
     rows += corrected(rows, ("test", "of", "scope", "beside"))
     x = np.stack(list(columns.values()), axis=1)
     rows += redundancy_rows(list(columns), x)
     rows += steady_rows(study, read) if read and runs else ()
-    titles = {metric.id: metric.title for metric in ordinal if metric.id in humans}
-    copies = copied_references(study.answers)
-    sentences = tuple(f"{sentence} Leave it out." for sentence in copies)
-    return BesideHumans(titles, tuple(runs), Results(tuple(rows)), humans, study.gaps, sentences)
+    sentences = tuple(copied_references(study.answers))
+    return BesideHumans(titles, Results(tuple(rows)), study.gaps, sentences)
 
 
 def _counts(study: Study, runs: Sequence[ScorerRun]) -> Iterator[Row]:

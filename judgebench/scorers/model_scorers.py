@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _PAIRS = 256  # answers that share references: these are embedded once
 _PUNCTUATION = frozenset(string.punctuation)
-_PACKAGES = {"ot": "POT"}  # by the module to import
+_PACKAGES = {"torch": "torch", "transformers": "transformers", "ot": "POT"}  # by module
 # The layers that the authors of BERTScore recommend (github.com/Tiiiger/bert_score).
 _RECOMMENDED: Mapping[str, int] = {
     "bert-base-uncased": 9, "roberta-base": 10, "roberta-large": 17,
@@ -73,8 +73,7 @@ def semantic(config: SemanticConfig, answers: Sequence[Answer], beside: Path) ->
 
     Raises MissingExtra where a package is not installed, and SetupError for weights that are not
     there, for a layer that they lack and for a label that they do not have."""
-    modules = ["torch", "transformers"] + ["ot"] * (config.scorer == "moverscore")
-    if lacking := [_PACKAGES.get(m, m) for m in modules if find_spec(m) is None]:
+    if lacking := [name for module, name in _PACKAGES.items() if find_spec(module) is None]:
         raise MissingExtra(f"the scorer {config.scorer}", "semantic", " and ".join(lacking))
     model = find_beside(config.model, beside, "model")
     if config.scorer == "moverscore":

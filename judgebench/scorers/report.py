@@ -29,7 +29,7 @@ from judgebench.text import counted, listed
 _LEVELS: Mapping[str, str] = {
     "pooled": "Over all answers",
     "within": "Within questions: the mean over those whose answers differ",
-    "system": "Over systems: mean scores and mean severities",
+    "system": "Over systems",
     GIVEN_SYSTEM: "Over all answers, once the mean of each system is taken off",
 }
 CEILING = "Median annotator beside the others"
@@ -45,8 +45,8 @@ _CONTROLS = (
     "whose direction nobody declared, counts in the direction in which it does best."
 )
 _THESE = (
-    "Intervals and permutation tests are about these systems. Whether it holds for systems like "
-    "these is asked by the |r| that so many systems need."
+    "Intervals and tests are about these systems. Whether it holds for systems like these is asked "
+    "by the |r| that so many systems need."
 )
 _PAIRS = (
     "Pairwise accuracy: of two answers, how often both humans and scores say the same of which is "
@@ -57,7 +57,7 @@ _CHANCE = "By chance"
 _MINUS = f"Minus the {BEST_BASELINE}"
 _P = f"p, {BEST_BASELINE}"
 _HOLM = "Holm p of r"
-_HEADINGS = (*TITLES.values(), _CHANCE, _MINUS, _P, _HOLM)
+_HEADINGS = {heading: heading for heading in (*TITLES.values(), _CHANCE, _MINUS, _P, _HOLM)}
 _BRIEF = (TITLES["spearman"], _MINUS)
 _BRIEFLY = "How scorers go with the humans' severities"
 
@@ -81,9 +81,8 @@ def _sentences(found: BesideHumans) -> Iterator[str]:
     yield from found.references
     for metric, title in found.titles.items():
         yield from _worth(found, metric, title)
-    codes = [of.mean.systems for of in found.humans.values() if of.mean.systems is not None]
-    yield from map(shows_nothing, sorted({int(of.max()) + 1 for of in codes}))
-    if not found.humans:
+    yield from _few_systems(found.rows, "association")
+    if not found.titles:
         yield "There are no human labels to hold the scorers against."
     elif not found.rows.select("ceiling"):
         yield "Each answer has one annotator's label: there is no human ceiling to compare with."
@@ -111,6 +110,12 @@ def _worth(found: BesideHumans, metric: str, title: str) -> Iterator[str]:
     yield f"{title}: {listed([*map(_with_rho, better)])} {verb} with the humans more than {rival}."
 
 
+def _few_systems(rows: Results, analysis: str) -> Iterator[str]:
+    """What so few systems cannot show, by how many are compared."""
+    systems = {row.estimate.n for row in rows.select(analysis, "pearson", scope="system")}
+    yield from map(shows_nothing, sorted(systems - {0}))
+
+
 def _best_baseline(found: BesideHumans, metric: str) -> str:
     """The baseline that the scorers are held against, over all answers."""
     keys = {"metric": metric, "scope": "pooled"}
@@ -126,12 +131,12 @@ def _with_rho(row: Row) -> str:
     return f"{row.judge} (rho {f'{cell.value} {cell.interval}'.strip()})"
 
 
-def _level(found: BesideHumans, level: str, columns: Sequence[str] = ()) -> Table:
+def _level(found: BesideHumans, level: str, columns: Sequence[str] | None = None) -> Table:
     """Every coefficient at one level, and one of them beside the best baseline, or some of the
     columns: a line for each scorer of each metric, then one of the baselines each and the median
     annotator."""
     notes = (_TURNED, _PAIRS, _CONTROLS, _THESE if level == "system" else "")
-    layout = Layout(f"scorers_{level}", _LEVELS[level], ("Metric", "Scorer"), notes, absent=None)
+    layout = _layout("scorers", level, ("Metric", "Scorer"), *notes)
     if columns:
         layout = replace(layout, key="scorers_brief", title=_BRIEFLY, notes=(_TURNED, _CONTROLS))
 
@@ -144,19 +149,23 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] = ()) -> Tabl
         best = is_difference and found.beats_controls(row.judge, row.metric, level)
         return replace(_cell(row), best=best)
 
-    return _coefficients(found.rows.select(scope=level), layout, line, columns, cell)
+    return _coefficients(found.rows.select(scope=level), layout, line, cell, columns)
+
+
+def _layout(table: str, level: str, stubs: tuple[str, ...], *notes: str) -> Layout:
+    """The declaration of a table of coefficients at one level."""
+    title = _LEVELS[level]
+    return Layout(f"{table}_{level}", title, stubs, notes, headings=_HEADINGS, absent=None)
 
 
 def _coefficients(
     rows: Sequence[Row],
     layout: Layout,
     line: Callable[[Row], tuple[str, str]],
-    columns: Sequence[str] = (),
-    cell: Callable[[Row], Content] | None = None,
+    cell: Callable[[Row], Content],
+    columns: Sequence[str] | None = None,
 ) -> Table:
-    shown = [row for row in rows if _is_shown(row)]
-    present = [heading for heading in _HEADINGS if heading in {*map(_heading, shown)}]
-    return layout.of(shown, line, _heading, columns or present, cell or _cell)
+    return layout.of(filter(_is_shown, rows), line, _heading, columns, cell)
 
 
 def _is_shown(row: Row) -> bool:
@@ -258,25 +267,16 @@ def _runs_cell(row: Row) -> Cell:
     return Cell(format(row.estimate, ",.0f"), remark=row.estimate.reason)
 
 
-_COLUMNS_AT = {
-    "pooled": "Over all items", "within": "Within groups, the mean of those that vary",
-    "system": "Over systems", GIVEN_SYSTEM: "Once the mean of each system is taken off",
-}  # fmt: skip
-_ONLY_THESE = (
-    "Intervals are about these systems. What would hold for systems like these depends on how many "
-    "they are."
-)
-
-
 def correlations_part(found: Correlations) -> ReportSection:
     """The part."""
     targets = found.rows.values("metric", "correlation")
-    tables = []
-    for level in found.rows.values("scope", "correlation"):
-        title, notes = _COLUMNS_AT[level], (_ONLY_THESE if level == "system" else "",)
-        layout = Layout(f"correlations_{level}", title, ("Beside", "Column"), notes, absent=None)
+    levels, tables = found.rows.values("scope", "correlation"), []
+    for level in levels:
+        # Where a row is a system, the interval is about systems like these.
+        note = _THESE if level == "system" and "pooled" in levels else ""
+        layout = _layout("correlations", level, ("Beside", "Column"), note)
         rows = [row for row in found.rows if row["scope"] in (level, "")]
-        tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge)))
+        tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge), _cell))
     sentences = tuple(_columns_in_words(found))
     together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
     same = redundancy_block(found.rows, on_screen=not targets)
@@ -285,14 +285,10 @@ def correlations_part(found: Correlations) -> ReportSection:
 
 
 def _columns_in_words(found: Correlations) -> Iterator[str]:
-    """Sentences on what is left out, what so few can show, and how many columns show it."""
-    yield from found.notes
+    """Sentences on what so few can show, and how many columns show it."""
     for row in found.rows.select("agreement"):
         yield f"{row.metric}: Krippendorff's α (interval) of {row['raters']} is {row.estimate}."
-    systems = {
-        row.estimate.n for row in found.rows.select("correlation", "pearson", scope="system")
-    }
-    yield from map(shows_nothing, sorted(systems))
+    yield from _few_systems(found.rows, "correlation")
     for target in found.rows.values("metric", "test"):
         tests = found.rows.select("test", "p_holm", metric=target, of="pearson")
         passed = sum(row.estimate.value is not None and row.estimate.value < 0.05 for row in tests)

@@ -94,8 +94,6 @@ class AnswerScorer:
         """Nothing to give back."""
 
 
-IS_REFERENCE = "is_reference"
-"""The column of a table of scores that says which answers are their own reference."""
 _LIST = re.compile(r"\s*[\[(]\s*[\"']")  # of texts, as in JSON or Python
 
 
@@ -118,31 +116,20 @@ def texts_in(cell: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip())
 
 
-def is_reference(text: str, references: Sequence[str]) -> bool:
-    """True where the text is one of them, but for case and punctuation."""
-    normal = normalise(text)
-    return bool(normal) and normal in map(normalise, references)
-
-
-def reference_systems(texts: Iterable[tuple[str, str, Sequence[str]]]) -> Mapping[str, str]:
-    """A sentence on each system whose answers are references, most of them at least. `texts` are
-    (system, text, references)."""
+def copied_references(answers: Iterable[Answer]) -> list[str]:
+    """A sentence on each system most of whose answers are a reference, but for case and
+    punctuation."""
     copies: dict[str, list[bool]] = defaultdict(list)
-    for system, text, references in texts:
-        copies[system].append(is_reference(text, references))
-    return {
-        system: f"System {system} is the reference text in {sum(same):,} of "
+    for answer in answers:
+        references = map(normalise, references_of(answer))
+        copies[answer.system].append(normalise(answer.text) in filter(None, references))
+    return [
+        f"System {system} is the reference text in {sum(same):,} of "
         f"{counted(len(same), 'answer')}: scorers that read the reference score it against itself, "
-        "and correlations with it mislead."
+        "and correlations with it mislead. Leave it out."
         for system, same in copies.items()
         if system and 2 * sum(same) > len(same)
-    }
-
-
-def copied_references(answers: Iterable[Answer]) -> Sequence[str]:
-    """The sentences of `reference_systems` on these answers."""
-    texts = ((answer.system, answer.text, references_of(answer)) for answer in answers)
-    return [*reference_systems(texts).values()]
+    ]
 
 
 def require_column(answers: Sequence[Answer], column: str, field: str) -> None:

@@ -31,14 +31,7 @@ from judgebench.runs.from_tables import Given
 from judgebench.runs.load import Gathered
 from judgebench.scorers.config import scorer_configs
 from judgebench.scorers.judges import open_scorer
-from judgebench.scorers.scorer import (
-    IS_REFERENCE,
-    KeptScores,
-    Scored,
-    copied_references,
-    is_reference,
-    references_of,
-)
+from judgebench.scorers.scorer import KeptScores, Scored, copied_references
 from judgebench.stats.intervals import clustered_mean
 from judgebench.text import counted
 from judgebench.writer import TextWriter
@@ -136,8 +129,8 @@ class Scores(Shown):
 
     def to_frame(self) -> pd.DataFrame:  # type: ignore[override]  # no row is a judge's
         """A row for each answer: its row in the table, the table's columns but for text and
-        reference, where answers are their own reference `is_reference`, a column for each scorer
-        and, where an answer has no score or a remark, `NAME_reason`."""
+        reference, a column for each scorer and, where an answer has no score or a remark,
+        `NAME_reason`."""
         import pandas as pd
 
         texts = {self.roles["text"], self.roles.get("reference")}
@@ -146,9 +139,6 @@ class Scores(Shown):
         for name in set(self.table.numeric()) - texts:
             if not any(map(_CODE.match, columns[name])):
                 frame[name] = pd.to_numeric(frame[name])
-        same = pd.Series([is_reference(one.text, references_of(one)) for one in self.answers])
-        if same.any():
-            frame[IS_REFERENCE] = same.map({True: "yes", False: "no"})
         for name, scored in self.scored.items():
             frame[name] = pd.Series([one.value for one in scored], dtype="float64")
             if any(one.reason for one in scored):

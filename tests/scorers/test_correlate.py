@@ -134,39 +134,6 @@ def test_an_estimate_lies_in_its_interval(seed: int) -> None:
             assert estimate.method.startswith("jackknife-t over 30 clusters")
 
 
-def with_reference() -> pd.DataFrame:
-    """A system that copies the reference, and is scored 1 by what reads it."""
-    items = rated(systems=5, questions=12)
-    items["text"] = [f"Answer {i} of its own." for i in range(len(items))]
-    items["reference"] = [f"The reference of {q}." for q in items["question"]]
-    copied = items["system"] == "s3"
-    items.loc[copied, "text"] = items.loc[copied, "reference"].str.upper()
-    items.loc[copied, "one"] = 1.0
-    return items
-
-
-COPY = "System s3 is the reference text in 12 of 12 answers"
-
-
-def test_a_system_that_is_the_reference_is_left_out() -> None:
-    items, roles = with_reference(), {"group": "question", "system": "system"}
-    found = jb.correlate(items, ["human"], **roles)
-    assert f"{COPY}: scorers that read the reference" in joined(str(found))
-    assert "and correlations with it mislead. It is left out." in joined(str(found))
-    for scope, n in (("pooled", 48), ("within", 12), ("system", 4)):
-        assert found.results.find("spearman", "correlation", judge="one", scope=scope).n == n
-
-
-def test_scores_remember_which_answers_are_their_own_reference(tmp_path: Path) -> None:
-    items = with_reference()[["question", "system", "human", "text", "reference"]]
-    scored = jb.score(items, ["rouge-l", "chrf"], folder=tmp_path)
-    assert COPY in joined(str(scored))
-    frame = scored.to_frame()
-    assert (frame["is_reference"] == "yes").tolist() == (items["system"] == "s3").tolist()
-    found = jb.correlate(frame, ["human"], group="question", system="system")
-    assert COPY in joined(str(found))
-
-
 def test_the_partial_correlation_is_that_of_what_the_systems_leave() -> None:
     """FRANK's measure: the correlation of residuals, once each system's mean is taken off both."""
     items = rated(systems=5, questions=30)
@@ -299,28 +266,13 @@ def test_what_is_wrong_is_said(given: dict[str, object], message: str) -> None:
         jb.correlate(TABLE, **given)
 
 
-def test_what_is_not_read_and_what_matches_nothing_is_said(call, tmp_path: Path) -> None:
-    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
-    comma = [f'q{i},{"st"[i % 2]},{i % 4},"{i},5"' for i in range(8)]
-    first.write_text("\n".join(["question,system,x,y", *comma]))
-    second.write_text("\n".join(["question,system,w", "Q0,s,1", "q1,t,2", "q2,s,1", "q3,t,4"]))
-    group = ("--group", "question", "--system", "system")
-    code, out, _ = call("score", "correlate", first, second, *group)
-    assert code == 0
-    said = " ".join(out.split())
-    assert f"y of {first} is not read: '0,5' is no number as programs write it." in said
-    assert f"1 of 4 rows of {second} match no row of the first table." in said
-    code, _, err = call("score", "correlate", first, *group)
-    assert code == 2
-    assert "needs two columns of numbers. y of" in err
-    with pytest.raises(jb.SetupError, match="give at least one table"):
-        jb.correlate([], ["x"])
-
-
 def test_a_system_with_two_rows_needs_a_group(tmp_path: Path) -> None:
     path = written(tmp_path, pd.concat([TABLE, TABLE.head(1)]))
     with pytest.raises(jb.SetupError, match="a system has two rows: --group names the column"):
         jb.correlate(path)
+    # An unknown column is named first: the other message would hide it.
+    with pytest.raises(jb.SetupError, match="flip: fits no column; found opne"):
+        jb.correlate(path, flip=["opne"])
 
 
 def test_two_systems_have_no_correlation() -> None:

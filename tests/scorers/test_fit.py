@@ -243,11 +243,11 @@ judges:
     assert said == [
         "judges.c.from: is no column that the data keeps; give it the role `kept` in a layout.yaml"
         "; found grace; allowed: gappy, good, noise, twin",
-        "judges.a.fit.metric: is no metric of answers in the rubric; found tone; "
-        "allowed: omission, hallucination, kind",
+        "judges.a.fit.metric: is no metric of answers whose labels have an order; found tone; "
+        "allowed: omission, hallucination",
         "judges.b.fit.folds: is more than the 4 groups of questions that share no answer; found 20",
-        "judges.c.fit.metric: has labels without an order, which no threshold tells apart; "
-        "found kind",
+        "judges.c.fit.metric: is no metric of answers whose labels have an order; found kind; "
+        "allowed: omission, hallucination",
     ]
 
 
@@ -256,12 +256,13 @@ def test_scorer_and_fit_of_a_judge_are_both_read(tmp_path: Path) -> None:
 judges:
   - {name: a, scorer: rouge-l, fit: omission}
   - {name: b, scorer: rouge-l, stem: true, fit: {metric: omission, folds: 1}}
+  - {name: c, scorer: rouge-l, fit: }
 """
     bench, _ = write_notes(tmp_path, judges)
     said = [str(problem).removeprefix(str(bench)) for problem in jb.check([bench]).errors]
     assert [problem.split(";")[0].split(": ", 1)[1] for problem in said] == [
-        "fit: must hold a mapping", "stem: is not a known key",
-        "fit.folds: must be greater than or equal to 2",
+        "fit: must hold a mapping", "fit.folds: must be greater than or equal to 2",
+        "stem: is not a known key", "fit.metric: Field required",
     ]  # fmt: skip
 
 

@@ -146,9 +146,9 @@ def test_the_ceiling_is_an_annotator_beside_the_mean_of_the_others(ran: Ran) -> 
 
 
 def test_only_scorers_that_know_something_beat_the_controls(ran: Ran) -> None:
-    _, found, _ = ran
+    study, found, _ = ran
     assert isinstance(found, BesideHumans)
-    names = [run.name for run in found.runs]
+    names = scorers_of(study)
     shown = {m: {s for s in names if found.beats_controls(s, m)} for m in found.titles}
     assert shown == {"omission": {"good", "twin", "gappy"}, "hallucination": set()}
     text = joined(str(found))
@@ -245,6 +245,23 @@ def test_each_two_scorers_are_correlated(ran: Ran) -> None:
     assert found.results.find("spearman", "redundancy", judge="twin", who="good").value == 1
     (matrix,) = found.part.blocks[2].tables
     assert {"good", "twin", "noise", "gappy", *CONTROLS} == {*matrix.columns[1:]}
+
+
+def test_answers_of_two_groups_to_one_question_are_no_runs(tmp_path: Path) -> None:
+    bench, _ = write_notes(tmp_path, "scorers: [length]", questions=1)
+    rows = [["item_id", "group", "question", "system", "text"]]
+    for group, n_words in (("a", 1), ("a", 3), ("b", 5), ("b", 7)):
+        rows.append([f"{group}{n_words}", group, "What is new?", "ann-net", "word " * n_words])
+    with (tmp_path / "answers.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    bench.write_text(bench.read_text().replace("[answers.csv, labels.csv]", "answers.csv"))
+    found = analyses(jb.run(bench, tmp_path / "run"), "scorers")["scorers"].results
+    sizes = [
+        found.find(key, "repeated", runs="answers", judge="").value for key in ("units", "most")
+    ]
+    assert sizes == [2, 2]
+    spread = found.find("within_sd", "repeated", runs="answers", judge="length").value
+    assert spread == pytest.approx(2**0.5)
 
 
 def test_it_is_read_in_every_format(ran: Ran, tmp_path: Path) -> None:

@@ -61,6 +61,16 @@ def test_the_summary_counts_what_has_no_score() -> None:
     assert f"chrf: 1 answer: {NO_REFERENCE}." in str(found)
 
 
+def test_a_system_that_is_the_reference_is_named() -> None:
+    answers = pd.DataFrame(
+        {"system": ["gold", "gold", "m", "m"], "reference": ["One.", "Two."] * 2}
+    )
+    text = ["ONE", "two.", "One.", "Three."]
+    found = jb.score(answers.assign(text=text), ["rouge-l"])
+    assert "System gold is the reference text in 2 of 2 answers" in " ".join(str(found).split())
+    assert "System m " not in str(found)
+
+
 def test_no_answer_with_a_score_is_undefined() -> None:
     found = jb.score(frame().drop(columns="gold"), ["chrf"])
     mean = found.results.find("mean", judge="chrf")
@@ -116,9 +126,11 @@ def test_every_problem_of_the_scorers_at_once() -> None:
     with pytest.raises(jb.SetupError) as error:
         jb.score(frame(), ["rouge", {"scorer": "chrf", "stemmer": True}, "ter", "ter"])
     first, second, third = str(error.value).splitlines()
-    assert first.startswith("scorer: is no scorer; found rouge; allowed: column, ")
-    assert second.startswith("chrf has no setting stemmer; found ")
+    assert first.startswith("scorers.scorer: is no scorer; found rouge; allowed: column, ")
+    assert second.startswith("scorers: chrf has no setting stemmer; found ")
     assert third == "scorers: two scorers have this name: give one another `name`; found ter"
+    with pytest.raises(jb.SetupError, match="has a `fit`: it belongs to `judges`; found length"):
+        jb.score(frame(), [{"scorer": "length", "fit": {"metric": "points"}}])
     with pytest.raises(jb.SetupError) as error:
         jb.score(frame(), [{"scorer": "length", "name": "points"}])
     assert str(error.value) == (
