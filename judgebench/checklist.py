@@ -168,7 +168,7 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
     outcome = analyses["decide"].part.answer if "decide" in analyses else ""
     rule = ["Outcomes by the rule that the report prints."] * bool(outcome)
     files = ["results.csv", *alignment.part.files]
-    return {
+    facts = {
         **{
             fact: [note for note in notes if note.startswith(start)] or [f"{start}{UNKNOWN}."]
             for fact, start in COLLECTED.items()
@@ -186,6 +186,11 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
         "outcomes": [f"Can a judge replace the annotators? {outcome or UNKNOWN}"],
         "results_files": [f"All numbers and labels: {listed(files)}."],
     }
+    for row in analyses["decide"].results.select("protocol") if "decide" in analyses else ():
+        known = [sentence for sentence in facts[row["fact"]] if UNKNOWN not in sentence]
+        promise = f"Promised by protocol: {row['promise']}, {row['planned']}"
+        facts[row["fact"]] = [*known, f"{promise}. {row['state'].capitalize()}: {row['actual']}."]
+    return facts
 
 
 def _model(judge: JudgeVerdicts) -> str:

@@ -27,6 +27,9 @@ def init(
     file: Path = argument("FILE", "annotate.yaml or bench.yaml."),
     to: Path = option(..., "FOLDER", "The folder of the study."),
     new_version: bool = flag("The study is there: take the items as they are."),
+    protocol: Path | None = option(
+        None, "FILE", "The protocol of `judgebench plan`: rubric, labels per item, number of items."
+    ),
 ) -> None:
     """Make a study: blind screens, who labels what, and a link for everybody.
 
@@ -41,7 +44,7 @@ def init(
     """
     import judgebench as jb
 
-    typer.echo(jb.annotate(file, to, new_version=new_version))
+    typer.echo(jb.annotate(file, to, new_version=new_version, protocol=protocol))
 
 
 @app.command()

@@ -12,8 +12,10 @@ from judgebench.cli.options import (
     AsJudge,
     DecisionRuleOption,
     Files,
+    ProtocolOption,
     RunOrTables,
     Truth,
+    rubric_of,
 )
 from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
@@ -31,6 +33,7 @@ def decide(
     looks: list[float] = option(
         (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
     ),
+    protocol: ProtocolOption = None,
     certificate: str = option(
         "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
     ),
@@ -46,8 +49,8 @@ def decide(
     import judgebench as jb
     from judgebench.decisions.decision import unreached
 
-    study = open_study(run, files, truth.settings, as_judge or (), output)
-    decisions = jb.decide(study, rule=rule, looks=looks)
+    study = open_study(run, files, truth.settings, as_judge or (), output, rubric_of(protocol))
+    decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol)
     missed = unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,9 @@ from judgebench.cli.groups import flag, option, options
 from judgebench.data.settings import LISTED_SETTINGS, SINGLE, TableSettings, settings_of
 from judgebench.data.vocabulary import Column
 from judgebench.errors import Problem, SetupError, raise_any
+
+if TYPE_CHECKING:
+    from judgebench.rubric import Rubric
 
 BenchPath = Annotated[
     Path,
@@ -91,6 +94,18 @@ Every = Annotated[
 DecisionRuleOption = Annotated[
     str | None, typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file.")
 ]
+
+ProtocolOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A protocol of `judgebench plan`: say if it was kept."),
+]
+
+
+def rubric_of(protocol: Path | None) -> Rubric | None:
+    """The rubric of a protocol. Raises SetupError."""
+    from judgebench.protocol import load_protocol
+
+    return load_protocol(protocol).rubric if protocol else None
 
 
 @options

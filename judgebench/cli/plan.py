@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from judgebench.cli.groups import flag, option
-from judgebench.cli.options import DecisionRuleOption
+from judgebench.cli.options import DecisionRuleOption, StudyRubric
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
+from judgebench.errors import Problem, SetupError
 
 
 def plan(
@@ -21,6 +25,16 @@ def plan(
     oversampled: bool = flag("Half of the labelled answers are called severe by the judge."),
     studies: int = option(700, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
+    protocol: Path | None = option(
+        None, "FILE", "Also write what the study promises before its first label. Needs --rubric."
+    ),
+    rubric: StudyRubric = None,
+    answers: int | None = option(None, "N", "Promised answers with labels. Default: as needed."),
+    drawn: str = option(
+        "random", "HOW", "The draw: random, or by COLUMN: weight=, probability=."
+    ),
+    looks: list[float] = option((), "SHARE", "Promised interim analysis. Repeatable."),
+    subgroup: list[str] = option((), "COLUMN", "Its values are decided apart. Repeatable."),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -33,9 +47,19 @@ def plan(
     """
     import judgebench as jb
 
+    if protocol and not rubric:
+        raise SetupError(Problem("needs the rubric that annotators label by", field="--rubric"))
     found = jb.plan(
         rule, studies=studies, annotators=annotators, agreement=agreement, severe=severe,
         labels=labels, per_question=per_question, alike=alike, judge=judge,
         judge_severe=judge_severe, oversampled=oversampled,
     )  # fmt: skip
+    if protocol and rubric:
+        found.protocol(
+            protocol, rubric=rubric, answers=answers, drawn=drawn, looks=looks, subgroups=subgroup
+        )
     show({"plan": found}, found.name, output, report.write(found))
+    if protocol:
+        named = shlex.quote(str(protocol))
+        following = f"judgebench annotate init annotate.yaml --protocol {named} --to FOLDER"
+        output.console().print(f"Protocol: {protocol}. Next: {following}", soft_wrap=True)

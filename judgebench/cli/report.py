@@ -15,8 +15,10 @@ from judgebench.cli.options import (
     Every,
     Figures,
     Files,
+    ProtocolOption,
     RunOrTables,
     Truth,
+    rubric_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
@@ -161,6 +163,7 @@ def report(
     checklist: str | None = option(
         None, "NAME|FILE", "Also fill a reporting checklist: `grras`, or a YAML file like it."
     ),
+    protocol: ProtocolOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Write the report of a run or of tables: HTML, CSV, Markdown and LaTeX.
@@ -173,9 +176,11 @@ def report(
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = _opened(run, files, by, truth, as_judge, output)
+    study = _opened(run, files, by, truth, as_judge, output, rubric_of(protocol))
     assert folder
-    measured = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    measured = jb.analyse(
+        study, rule, every=every, protocol=protocol, show_progress=_takes_long(study, output)
+    )
     found = _with_choice(measured, columns, by)
     if checklist:
         found = with_checklist(found, checklist, study, folder)
@@ -185,11 +190,12 @@ def report(
 
 
 def _opened(
-    run: RunOrTables, files: Files, by: str, truth: Truth, as_judge: AsJudge, output: Output
-) -> Study:
+    run: RunOrTables, files: Files, by: str, truth: Truth, as_judge: AsJudge, output: Output,
+    rubric: Rubric | None = None,
+) -> Study:  # fmt: skip
     """The study, with the column `by` kept; an error about this column names the option `--by`."""
     try:
-        study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+        study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output, rubric)
         _check_no_labels(study, by, files.column or ())
         return study
     except SetupError as error:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from judgebench.data.dataset import (
     report_lacking,
 )
 from judgebench.data.findings import USUAL, Findings
+from judgebench.data.formats import Table
 from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout, read_sheet
 from judgebench.data.named import is_silver, named_sheet
 from judgebench.data.rows import SheetReader
@@ -24,6 +26,7 @@ from judgebench.data.tables import collected_in, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes
 from judgebench.records import (
+    COLLECTED,
     Answer,
     Blindness,
     Dataset,
@@ -116,6 +119,30 @@ def read_people(layout: Layout, dataset: DatasetBuilder) -> None:
             reader.read_items()
             reader.read_labels()
             dataset.collected |= dict.fromkeys(collected_in(table_in(sheet.source.path)))
+            dataset.collected |= dict.fromkeys(_carried(reader.table))
+
+
+def _carried(table: Table) -> Iterator[str]:
+    """What labels say of themselves, as `records.COLLECTED`: when the first of them was given, and
+    by which protocol."""
+    if times := [*filter(None, map(_in_utc, _cells(table, "labelled_at")))]:
+        yield f"{COLLECTED['first_label']}{min(times)}."
+    for sha256 in sorted({*_cells(table, "protocol_sha256")} - {""}):
+        yield f"{COLLECTED['protocol']}{sha256}."
+
+
+def _cells(table: Table, column: str) -> Sequence[str]:
+    return table.texts(column) if column in table.columns else ()
+
+
+def _in_utc(text: str) -> str:
+    """A time in ISO 8601, in UTC; empty for any other text, and for a day alone."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return ""
+    in_utc = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    return in_utc.isoformat(timespec="seconds") if len(text) > len("2026-11-30") else ""
 
 
 def read_judges(layout: Layout, dataset: DatasetBuilder) -> None:

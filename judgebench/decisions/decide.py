@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from judgebench.decisions.decision import (
     outcome_of,
 )
 from judgebench.decisions.guards import AnnotatorComparison, Blocker, Measured
+from judgebench.decisions.promises import promises
 from judgebench.decisions.rule import DecisionRule, Rule, rule_for
 from judgebench.decisions.sentences import (
     AGREE_FIRST,
@@ -47,6 +49,7 @@ from judgebench.decisions.sentences import (
     without_groups,
 )
 from judgebench.errors import Problem, SetupError, some
+from judgebench.protocol import load_protocol
 from judgebench.records import SEVERAL, AnswerKind, Results
 from judgebench.results.shown import Shown
 from judgebench.runs.features import analyses
@@ -210,8 +213,22 @@ def measure_decisions(study: Study, stress: Shown | None) -> Decisions | None:
     labels or a judge: then there is nothing to decide on, and a report is silent."""
     if not (study.n_labels and study.real_judges):
         return None
-    rule = rule_for(study.beside.get("decide"), study.rubric)
-    return decide_study(study, rule, stress.results if stress else None)
+    rule, protocol = (study.beside.get(name) for name in ("decide", "protocol"))
+    return _by_protocol(study, rule, protocol, stress)
+
+
+def _by_protocol(
+    study: Study, rule: Rule | None, protocol: str | Path | None, stress: Shown | None,
+    looks: Sequence[float] = (),
+) -> Decisions:  # fmt: skip
+    """Decide by a rule, else by that of a protocol, and say which of its promises were kept."""
+    results = stress.results if stress else None
+    if protocol is None:
+        return decide_study(study, rule_for(rule, study.rubric), results, looks)
+    written = load_protocol(protocol)
+    chosen = rule_for(written.rule if rule is None else rule, study.rubric)
+    decisions = decide_study(study, chosen, results, looks)
+    return replace(decisions, promises=tuple(promises(written, study, rule, looks)))
 
 
 def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
@@ -384,6 +401,7 @@ def decide(
     truth: Truth | None = None,
     columns: Mapping[str, Any] = {},
     looks: Sequence[float] = (),
+    protocol: str | Path | None = None,
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
     metric: of a study or a run folder, or of tables of labels and verdicts, which are
@@ -398,6 +416,9 @@ def decide(
     labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
     looks need clearer evidence. Raises SetupError where the shares do not rise, up to 1.
 
+    Of a `protocol` that a plan wrote, the decisions say in `promises` which were kept; its rule is
+    taken where none is given, and its rubric to read tables.
+
     >>> import judgebench as jb
     >>> frame = jb.decide(jb.open_run("runs/small")).to_frame()
     >>> frame[frame.analysis == "decision"].outcome.to_list()
@@ -408,11 +429,11 @@ def decide(
     except (TypeError, ValueError):
         message = "give a list, the share of the planned answers at each analysis: [0.33, 0.67]"
         raise SetupError(Problem(message, field="looks", found=repr(looks))) from None
-    study = study_from(study, verdicts, truth, columns)
+    rubric = load_protocol(protocol).rubric if protocol else None
+    study = study_from(study, verdicts, truth, columns, rubric)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
-    chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress") if "stress" in study.beside else None
-    return decide_study(study, chosen, found["stress"].results if found else None, shares)
+    return _by_protocol(study, rule, protocol, found["stress"] if found else None, shares)

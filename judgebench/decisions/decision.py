@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from judgebench.decisions.promises import Promise
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, SetupError, nearest
 from judgebench.features import FEATURES
@@ -487,6 +488,7 @@ class Decisions(Shown):
     gaps: tuple[str, ...] = ()
     n_answers: int = 0  # about which a judge was asked
     study: Study | None = field(default=None, compare=False)
+    promises: tuple[Promise, ...] = ()  # of a protocol
 
     @cached_property
     def context(self) -> Context:
@@ -552,6 +554,7 @@ class Decisions(Shown):
                 *(decision.row() for decision in self.decisions),
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
+                *(promise.row() for promise in self.promises),
                 *self.context.rows,
             )
         )
@@ -579,7 +582,11 @@ class Decisions(Shown):
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
         made = [*map(self._record, self.decisions, self.part.standings)]
-        return {"decisions": made, "truth": [self.context.compared], "bars": [*self.context.bars]}
+        promised = [promise.row().plain() for promise in self.promises]
+        return {
+            "decisions": made, "truth": [self.context.compared], "bars": [*self.context.bars],
+            **({"protocol": promised} if promised else {}),
+        }  # fmt: skip
 
     def _record(self, d: Decision, shown: DecisionSummary) -> dict[str, Any]:
         """A decision with all that it rests on, as plain values; an undefined number is None with a

@@ -22,6 +22,7 @@ from judgebench.decisions.sentences import (
     STATES,
     answer,
     bound_text,
+    broken_sentences,
     outcomes_sentence,
     rule_sentences,
     scores_sentence,
@@ -75,7 +76,8 @@ def decisions_part(decisions: Decisions) -> ReportSection:
     screen = tuple(screen_blocks(decisions, lines)) if lines else blocks[:1]
     return ReportSection(
         "decisions", title, decisions.results, blocks, context.notes, (), screen,
-        urgent=context.urgent, own_file=True, headline=context.headline, answer=answer(decisions),
+        urgent=(*broken_sentences(decisions.promises), *context.urgent), own_file=True,
+        headline=context.headline, answer=answer(decisions),
         terms=tuple(_terms(decisions)) if lines else (),
     )  # fmt: skip
 
@@ -99,6 +101,7 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
+    yield Block(tables=(_protocol_table(decisions),))
 
 
 def _severe(decisions: Decisions) -> str:
@@ -130,6 +133,7 @@ def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterat
         for line in lines
     )
     yield Block("Why", reasons, lead=True)
+    yield Block("Protocol", tables=(_protocol_table(decisions),), lead=True)
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
@@ -168,6 +172,13 @@ def _decision_table(decisions: Decisions) -> Table:
         lambda row: row.judge,
         cell=cell,
     )
+
+
+def _protocol_table(decisions: Decisions) -> Table:
+    """Every promise of the protocol, and what became of it."""
+    title, beside = "Was the protocol kept?", ("Planned", "Actual", "Promise kept")
+    layout = Layout("decide_protocol", title, ("Promise",), beside=beside)
+    return layout.listing((p.title, p.planned, p.actual, p.state) for p in decisions.promises)
 
 
 def _conditions_table(decisions: Decisions, number: int, judge: str) -> Table:

@@ -28,6 +28,7 @@ from judgebench.decisions.decision import (
     SubgroupDecision,
     TriageCurve,
 )
+from judgebench.decisions.promises import Promise
 from judgebench.decisions.rule import DecisionRule, load_rule
 from judgebench.records import SEVERAL, Estimate
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
@@ -495,6 +496,12 @@ def _measured(c: Condition) -> str:
     missing = (c.bound > 0 and kind.positive_bound) or c.missing
     measured = f"{name} {c.estimate:{kind.number}}, required {bound_text(c)}"
     return f"{measured} ({missing})" if missing else measured
+
+
+def broken_sentences(promises: Sequence[Promise]) -> list[str]:
+    """A sentence that names the broken promises of a protocol; none where none is."""
+    broken = [f"{p.title} ({p.actual})" for p in promises if p.is_kept is False]
+    return [f"The protocol was not kept: {'; '.join(broken)}."] if broken else []
 
 
 def bound_text(c: Condition) -> str:

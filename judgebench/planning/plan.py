@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,9 @@ from judgebench.stats.intervals import LEVEL, exact_limits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from judgebench.protocol import Protocol
+    from judgebench.rubric import Rubric
 
 SIZES = (100, 150, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000)  # answers, simulated
 SHOWN = (100, 200, 400, 600, 1000, 1500, 2500, 5000)
@@ -153,6 +157,29 @@ class Plan(Shown):
             for statistic, each in (("answers", 1), ("labels", design.annotators)):
                 needed = Estimate(n and n * each, reason=reason)
                 yield Row("needed", statistic, needed, keys=about)
+
+    def protocol(
+        self, file: str | Path, *, rubric: Rubric | str | Path, answers: int | None = None,
+        drawn: str = "random", looks: Sequence[float] = (), subgroups: Sequence[str] = (),
+    ) -> Protocol:  # fmt: skip
+        """Write what the study promises before its first label, and return it: the labels of the
+        `rubric`, the decision rule, and how many `answers` get labels (None: as many as the plan
+        needs) of how many annotators.
+
+        `drawn` says how they are drawn: `random`, or by a column of answers (`weight=COLUMN`,
+        `probability=COLUMN`, `strata=COLUMN`); `looks` are the shares of them at interim analyses
+        before the end, and `subgroups` columns whose values are decided apart. Raises SetupError
+        with every promise that cannot be kept, and where the file is there already.
+
+        >>> import judgebench as jb
+        >>> plan = jb.plan(annotators=3, agreement=0.9, severe=0.2, judge=0.04, studies=60)
+        >>> plan.protocol("protocol.yaml", rubric="medical-safety", answers=400).annotators
+        3
+        """
+        from judgebench.planning.protocol import write_protocol
+
+        promised = {"drawn": drawn, "looks": [*looks], "subgroups": [*subgroups]}
+        return write_protocol(self, Path(file), rubric, answers, promised)
 
     def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The chance of each outcome by the number of labelled answers, as axes of matplotlib:
