@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from judgebench.files import StrictModel, load_model
 from judgebench.records import canonical_json
 from judgebench.rubric import Rubric
+from judgebench.stats.intervals import look_levels
 
-Count = Annotated[int, Field(ge=1)]
+
+def _rising(looks: tuple[float, ...]) -> tuple[float, ...]:
+    """The looks. Raises ValueError unless they rise to the end, which is not among them."""
+    look_levels((*looks, 1.0))
+    return looks
 
 
 class Protocol(StrictModel):
@@ -23,33 +28,28 @@ class Protocol(StrictModel):
     nor each other's labels. The answers are `drawn` as `--drawn` says it (`random`, or by a column:
     `probability=COLUMN`). There are interim analyses at the shares `looks` of them, and the values
     of the columns `subgroups` are decided apart. `chances` are those of each outcome by the plan,
-    if what was `assumed` holds. `severe` says which label counts as severe, and those above it.
-    `sha256` is that of the canonical JSON of all other keys: sorted, without spaces, in UTF-8.
+    if what was `assumed` holds. The last label of each metric of the `rubric` is severe, and more
+    where the `rule` has `severe_from`. `sha256` is that of all other keys as canonical JSON:
+    sorted, without spaces, in UTF-8. `written` is the time in UTC.
     """
 
-    written: str  # the time in UTC, in ISO 8601
-    answers: Count
-    annotators: Count  # who label each answer
-    drawn: str = "random"
-    looks: tuple[float, ...] = ()
-    subgroups: tuple[str, ...] = ()
-    chances: Mapping[str, float] = Field(default_factory=dict)
-    assumed: Mapping[str, Any] = Field(default_factory=dict)
-    severe: Mapping[str, str] = Field(default_factory=dict)  # by metric
+    written: str
+    answers: int = Field(ge=1)
+    annotators: int
+    drawn: str
+    looks: Annotated[tuple[float, ...], AfterValidator(_rising)]
+    subgroups: tuple[str, ...]
+    chances: Mapping[str, float]
+    assumed: Mapping[str, Any]
     rubric: Rubric
-    rule: Mapping[str, Any] = Field(default_factory=dict)  # the keys of a decision rule
+    rule: Mapping[str, Any]
     sha256: str = ""
 
     @property
     def content_hash(self) -> str:
-        """The SHA-256 of all that the file says, whatever its form."""
+        """The SHA-256 of what the file says now, whatever its form."""
         keys = self.model_dump(mode="json", exclude={"sha256"}, exclude_unset=True)
-        return hashlib.sha256(canonical_json(keys).encode("utf-8", "surrogatepass")).hexdigest()
-
-    @property
-    def is_unchanged(self) -> bool:
-        """True where the file says what it said when it was written."""
-        return self.sha256 == self.content_hash
+        return hashlib.sha256(canonical_json(keys).encode()).hexdigest()
 
 
 def load_protocol(path: str | Path) -> Protocol:

@@ -38,7 +38,7 @@ def analyse(
     """Every analysis that the study, or that in a run folder, has data for, by name.
 
     Pairs and triples of responses that nobody compared are measured only with `every`. Decisions
-    say whether a `protocol` was kept, as in `decide`. Progress is shown on standard error.
+    say what became of a `protocol`, as in `decide`. Progress is shown on standard error.
 
     >>> import judgebench as jb
     >>> list(jb.analyse(jb.open_run("runs/small")))[:2]
@@ -54,7 +54,6 @@ def analyse(
     with display as progress:
         aligned = align_study(study, progress)
         asked = {"decide": rule, "protocol": protocol, "preferences": every}
-        asked = {name: setting for name, setting in asked.items() if setting is not None}
         beside = {**study.beside, ALIGNED: aligned.results, **asked}
         found = analyses(replace(study, beside=beside), progress=progress)
     return {"align": _decided(aligned, found.get("decide")), **found}
@@ -93,7 +92,7 @@ def report(
     Of a study with `every` analysis, see `analyse`. With `figures` they are also drawn as
     files: PNG, PDF and SVG in `plots/`. With a `checklist`, a shipped name such as `grras` or a
     file, the report of a study shows its items, filled, and `folder` has a copy of it for your
-    answers. Of a study with a `protocol` both say whether it was kept.
+    answers. Of a study with a `protocol` both say what became of it.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one

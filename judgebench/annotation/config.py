@@ -23,7 +23,6 @@ from judgebench.records import ADJUDICATED, Answer, Dataset, content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.bench import BenchConfig
 from judgebench.runs.load import Gathered, bench_file, read_config
-from judgebench.studies.reference_labels import drawn_of
 
 Task = Literal["labels", "ranking", "preference", "criteria"]
 Paths = Annotated[
@@ -93,13 +92,13 @@ class Setup:
         return [self.guidelines, *map(_text_of, self.dataset.answers)]
 
 
-def load_setup(path: Path, protocol: Path | None = None) -> Setup:
-    """The study that an annotate.yaml or a bench.yaml describes; a `protocol` says by which rubric,
-    by how many annotators and of how many items. Labels in the data are left out.
+def load_setup(path: Path, protocol: str | Path | None = None) -> Setup:
+    """The study that an annotate.yaml or a bench.yaml describes. Labels in the data are left out. A
+    protocol says, in place of the file, by which rubric, by how many annotators each and of how
+    many items.
 
     Raises SetupError with every problem of the file and of the files that it names.
     """
-    promised = _unchanged(protocol) if protocol else None
     file = path if path.suffix in (".yaml", ".yml") else bench_file(path)
     value, node = load_with_lines(file)
     gather = Gathered(str(file))
@@ -108,11 +107,12 @@ def load_setup(path: Path, protocol: Path | None = None) -> Setup:
         config, folder = _of_bench(bench, file), bench.data_home(file, None)
     else:
         config, folder = validate(value, StudyConfig, str(file), node), None
-    rubric = gather("rubric", _rubric, config, file, promised)
+    promised = load_protocol(protocol) if protocol else None
+    rubric = promised.rubric if promised else gather("rubric", _rubric, config, file)
     items = gather("items", _read, config, rubric, file, folder)
-    if promised and items:
-        config = gather("protocol", _as_promised, config, promised, file) or config
-        items = gather("items", _draw, items, promised, config.seed)
+    if promised:
+        config = config.model_copy(update={"per_item": promised.annotators})
+        items = items and gather("items", _draw, items, promised, str(protocol), config.seed)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
     known = None
@@ -127,8 +127,9 @@ def load_setup(path: Path, protocol: Path | None = None) -> Setup:
     dataset, gold = known or (items, {})
     tables = filter(None, (*config.items, config.gold))
     folders = [(file.parent / name).parent for name in tables]
-    sha256 = promised.sha256 if promised else ""
-    setup = Setup(config, file, rubric, dataset, guidelines or "", gold, protocol=sha256)
+    setup = Setup(config, file, rubric, dataset, guidelines or "", gold)
+    if promised:
+        setup = replace(setup, protocol=promised.sha256)
     pictures, not_shown = read_pictures(setup.texts, folders)
     return replace(setup, pictures=pictures, not_shown=not_shown)
 
@@ -155,61 +156,34 @@ def _of_bench(bench: BenchConfig, file: Path) -> StudyConfig:
         raise SetupError(Problem(message, str(file), None, "annotate"))
     names = (bench.data,) if isinstance(bench.data, str) else bench.data
     items = tuple(name for name in names if not name.endswith(".sqlite"))  # what comes of it
-    values = {**section.model_dump(exclude_unset=True), "name": bench.name, "items": items}
-    values |= {"rubric": bench.rubric, "metrics": bench.metrics, "pairs": bench.pairs}
+    values = {**section.model_dump(), "name": bench.name, "items": items, "rubric": bench.rubric}
+    values |= {"metrics": bench.metrics, "pairs": bench.pairs}
     return validate(values, StudyConfig, str(file))
 
 
-def _unchanged(path: Path) -> Protocol:
-    """The protocol of that path. Raises SetupError where it was changed: labels would carry what
-    nobody promised."""
-    protocol = load_protocol(path)
-    if not protocol.is_unchanged:
+def _draw(items: Dataset, protocol: Protocol, path: str, seed: int) -> Dataset:
+    """As many items as promised, question by question, in random order; all, where they were drawn
+    in another way. Raises SetupError where they are too few, and for a protocol that was changed:
+    labels would carry the hash of what nobody promised."""
+    if protocol.content_hash != protocol.sha256:
         message = "was changed since it was written: write it again (judgebench plan --protocol)"
-        found = protocol.content_hash
-        raise SetupError(Problem(message, str(path), None, "sha256", found, protocol.sha256))
-    return protocol
-
-
-def _as_promised(config: StudyConfig, protocol: Protocol, file: Path) -> StudyConfig:
-    """The study with as many annotators of each item as promised. Raises SetupError where the file
-    says another number, or is of another task."""
-    promised = {"task": "labels", "per_item": protocol.annotators}
-    message = "differs from the protocol: leave it out"
-    raise_any([
-        Problem(message, str(file), None, key, str(getattr(config, key)), str(value))
-        for key, value in promised.items()
-        if key in config.model_fields_set and getattr(config, key) != value
-    ])  # fmt: skip
-    return config.model_copy(update=promised)
-
-
-def _draw(items: Dataset, protocol: Protocol, seed: int) -> Dataset:
-    """As many items as promised, or as whole questions need, at random; all, where they were drawn
-    in another way. Raises SetupError where they are too few."""
+        raise SetupError(Problem(message, path))
     rows, n = items.answers, protocol.answers
     if len(rows) < n:
-        message = "are fewer than the protocol promises"
-        raise SetupError(Problem(message, found=f"{len(rows):,}", allowed=f"at least {n:,}"))
-    if not drawn_of([protocol.drawn]).random:
-        return items
-    in_order = sorted(rows, key=lambda row: content_hash([seed, row.group]))
-    groups = {row.group for row in in_order[:n]}
-    return replace(items, answers=[row for row in rows if row.group in groups])
+        message = f"are fewer than the {n:,} answers that the protocol promises"
+        raise SetupError(Problem(message, found=str(len(rows))))
+    if protocol.drawn == "random":
+        rows = sorted(rows, key=lambda row: content_hash([seed, row.group]))[:n]
+    return replace(items, answers=rows)
 
 
-def _rubric(config: StudyConfig, file: Path, protocol: Protocol | None) -> Rubric | None:
+def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
     if config.task == "ranking":
         return None
-    if protocol and not config.rubric:
-        return protocol.rubric
     if not config.rubric:
         raise SetupError(Problem(f"is needed for the task {config.task}"))
     rubric = load_rubric(config.rubric, relative_to=file.parent)
-    rubric = rubric.only(config.metrics) if config.metrics else rubric
-    if protocol and rubric.content_hash != protocol.rubric.content_hash:
-        raise SetupError(Problem("differs from the protocol's: leave it out", found=config.rubric))
-    return rubric
+    return rubric.only(config.metrics) if config.metrics else rubric
 
 
 def _read(

@@ -31,7 +31,7 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     and how each was made: `made_blind` (`yes` where it was made without sight of any model's
     label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among the
     annotator's, from 1), `order_shown` (the names of texts that were compared, as they stood) and
-    `protocol_sha256` (of the study's protocol, where it has one).
+    `protocol_sha256` (of the protocol that the study was made by).
 
     Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is

@@ -57,17 +57,17 @@ def annotate(
     the key `annotate`: blind screens, who labels what, and a link for everybody.
 
     With `new_version` the folder holds the study already, and goes on with the items as they are
-    now: labels count as long as text and question stay the same. A `protocol` says the rubric, how
-    many annotators label each item and how many items; these are drawn at random of all, by whole
-    questions, and the labels carry its hash. Raises SetupError with every problem; nothing is
-    written then.
+    now: labels count as long as text and question stay the same. A `protocol` that a plan wrote
+    says, in place of the file, by which rubric people label, how many of them each item, and how
+    many items, which are drawn at random. Raises SetupError with every problem; nothing is written
+    then.
 
     >>> import judgebench as jb
     >>> made = jb.annotate("annotate.yaml", "studies/labels")
     >>> sorted(path.name for path in made.study.iterdir())
     ['key.json', 'served']
     """
-    setup, folder = load_setup(Path(file), Path(protocol) if protocol else None), Path(to)
+    setup, folder = load_setup(Path(file), protocol), Path(to)
     if new_version:
         return _renew(setup, folder)
     if there := [path for path in (folder / KEY, folder / SERVED) if path.exists()]:
@@ -258,9 +258,6 @@ def _check_fixed(setup: Setup, store: Store) -> None:
         for n in _FIXED
         if config[n] != meta[n]
     ]
-    if setup.protocol != (known := meta.get("protocol", "")):
-        message = "is not the protocol that the study was made by (--protocol)"
-        problems.append(Problem(message, file, None, "sha256", setup.protocol or "none", known))
     message = "still has items: hand them over on the lead's page, or name them here"
     problems += [
         Problem(message, file, None, "annotators", name)

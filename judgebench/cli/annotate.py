@@ -28,7 +28,7 @@ def init(
     to: Path = option(..., "FOLDER", "The folder of the study."),
     new_version: bool = flag("The study is there: take the items as they are."),
     protocol: Path | None = option(
-        None, "FILE", "The protocol of `judgebench plan`: rubric, labels per item, number of items."
+        None, "FILE", "What `judgebench plan` promised: rubric, annotators of each item, items."
     ),
 ) -> None:
     """Make a study: blind screens, who labels what, and a link for everybody.

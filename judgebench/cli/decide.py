@@ -15,7 +15,6 @@ from judgebench.cli.options import (
     ProtocolOption,
     RunOrTables,
     Truth,
-    rubric_of,
 )
 from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
@@ -49,7 +48,7 @@ def decide(
     import judgebench as jb
     from judgebench.decisions.decision import unreached
 
-    study = open_study(run, files, truth.settings, as_judge or (), output, rubric_of(protocol))
+    study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol)
     missed = unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}

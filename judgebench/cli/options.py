@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,9 +16,6 @@ from judgebench.cli.groups import flag, option, options
 from judgebench.data.settings import LISTED_SETTINGS, SINGLE, TableSettings, settings_of
 from judgebench.data.vocabulary import Column
 from judgebench.errors import Problem, SetupError, raise_any
-
-if TYPE_CHECKING:
-    from judgebench.rubric import Rubric
 
 BenchPath = Annotated[
     Path,
@@ -97,15 +94,8 @@ DecisionRuleOption = Annotated[
 
 ProtocolOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A protocol of `judgebench plan`: say if it was kept."),
+    typer.Option("--protocol", metavar="FILE", help="What `judgebench plan` promised."),
 ]
-
-
-def rubric_of(protocol: Path | None) -> Rubric | None:
-    """The rubric of a protocol. Raises SetupError."""
-    from judgebench.protocol import load_protocol
-
-    return load_protocol(protocol).rubric if protocol else None
 
 
 @options

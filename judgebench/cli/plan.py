@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from judgebench.cli.groups import flag, option
@@ -26,15 +25,13 @@ def plan(
     studies: int = option(700, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
     protocol: Path | None = option(
-        None, "FILE", "Also write what the study promises before its first label. Needs --rubric."
+        None, "FILE", "Also write what the study promises, by --rubric, before its first label."
     ),
     rubric: StudyRubric = None,
-    answers: int | None = option(None, "N", "Promised answers with labels. Default: as needed."),
-    drawn: str = option(
-        "random", "HOW", "The draw: random, or by COLUMN: weight=, probability=."
-    ),
-    looks: list[float] = option((), "SHARE", "Promised interim analysis. Repeatable."),
-    subgroup: list[str] = option((), "COLUMN", "Its values are decided apart. Repeatable."),
+    answers: int | None = option(None, "N", "Promised: answers with labels. Default: as needed."),
+    drawn: str = option("", "HOW", "Promised: random, or by COLUMN: probability=, weight=."),
+    looks: list[float] = option((), "SHARE", "Promised: an interim analysis. Repeatable."),
+    subgroup: list[str] = option((), "COLUMN", "Promised: decided apart by it. Repeatable."),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -48,7 +45,7 @@ def plan(
     import judgebench as jb
 
     if protocol and not rubric:
-        raise SetupError(Problem("needs the rubric that annotators label by", field="--rubric"))
+        raise SetupError(Problem("a protocol names it", field="--rubric"))
     found = jb.plan(
         rule, studies=studies, annotators=annotators, agreement=agreement, severe=severe,
         labels=labels, per_question=per_question, alike=alike, judge=judge,
@@ -60,6 +57,5 @@ def plan(
         )
     show({"plan": found}, found.name, output, report.write(found))
     if protocol:
-        named = shlex.quote(str(protocol))
-        following = f"judgebench annotate init annotate.yaml --protocol {named} --to FOLDER"
-        output.console().print(f"Protocol: {protocol}. Next: {following}", soft_wrap=True)
+        following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"
+        output.console().print(f"Next: {following}", soft_wrap=True)

@@ -18,7 +18,6 @@ from judgebench.cli.options import (
     ProtocolOption,
     RunOrTables,
     Truth,
-    rubric_of,
 )
 from judgebench.cli.show import ONE_SCREEN, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
@@ -176,11 +175,10 @@ def report(
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = _opened(run, files, by, truth, as_judge, output, rubric_of(protocol))
+    study = _opened(run, files, by, truth, as_judge, output)
     assert folder
-    measured = jb.analyse(
-        study, rule, every=every, protocol=protocol, show_progress=_takes_long(study, output)
-    )
+    is_long = _takes_long(study, output)
+    measured = jb.analyse(study, rule, every=every, protocol=protocol, show_progress=is_long)
     found = _with_choice(measured, columns, by)
     if checklist:
         found = with_checklist(found, checklist, study, folder)
@@ -190,12 +188,11 @@ def report(
 
 
 def _opened(
-    run: RunOrTables, files: Files, by: str, truth: Truth, as_judge: AsJudge, output: Output,
-    rubric: Rubric | None = None,
-) -> Study:  # fmt: skip
+    run: RunOrTables, files: Files, by: str, truth: Truth, as_judge: AsJudge, output: Output
+) -> Study:
     """The study, with the column `by` kept; an error about this column names the option `--by`."""
     try:
-        study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output, rubric)
+        study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
         _check_no_labels(study, by, files.column or ())
         return study
     except SetupError as error:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -123,26 +122,12 @@ def read_people(layout: Layout, dataset: DatasetBuilder) -> None:
 
 
 def _carried(table: Table) -> Iterator[str]:
-    """What labels say of themselves, as `records.COLLECTED`: when the first of them was given, and
-    by which protocol."""
-    if times := [*filter(None, map(_in_utc, _cells(table, "labelled_at")))]:
-        yield f"{COLLECTED['first_label']}{min(times)}."
-    for sha256 in sorted({*_cells(table, "protocol_sha256")} - {""}):
-        yield f"{COLLECTED['protocol']}{sha256}."
-
-
-def _cells(table: Table, column: str) -> Sequence[str]:
-    return table.texts(column) if column in table.columns else ()
-
-
-def _in_utc(text: str) -> str:
-    """A time in ISO 8601, in UTC; empty for any other text, and for a day alone."""
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return ""
-    in_utc = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-    return in_utc.isoformat(timespec="seconds") if len(text) > len("2026-11-30") else ""
+    """What an export of labels carries, as `records.COLLECTED`: the time of the first of them, in
+    UTC and ISO 8601, and the hash of their protocol."""
+    for fact, column in (("first_label", "labelled_at"), ("protocol", "protocol_sha256")):
+        texts = table.texts(column) if column in table.columns else ()
+        if any(texts):
+            yield f"{COLLECTED[fact]}{min(filter(None, texts))}."
 
 
 def read_judges(layout: Layout, dataset: DatasetBuilder) -> None:

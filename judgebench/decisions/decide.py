@@ -213,22 +213,25 @@ def measure_decisions(study: Study, stress: Shown | None) -> Decisions | None:
     labels or a judge: then there is nothing to decide on, and a report is silent."""
     if not (study.n_labels and study.real_judges):
         return None
-    rule, protocol = (study.beside.get(name) for name in ("decide", "protocol"))
-    return _by_protocol(study, rule, protocol, stress)
+    given = study.beside.get
+    return _decide_by(study, given("decide"), given("protocol"), stress)
 
 
-def _by_protocol(
+def _decide_by(
     study: Study, rule: Rule | None, protocol: str | Path | None, stress: Shown | None,
     looks: Sequence[float] = (),
 ) -> Decisions:  # fmt: skip
-    """Decide by a rule, else by that of a protocol, and say which of its promises were kept."""
-    results = stress.results if stress else None
-    if protocol is None:
-        return decide_study(study, rule_for(rule, study.rubric), results, looks)
-    written = load_protocol(protocol)
-    chosen = rule_for(written.rule if rule is None else rule, study.rubric)
-    decisions = decide_study(study, chosen, results, looks)
-    return replace(decisions, promises=tuple(promises(written, study, rule, looks)))
+    """Decide by a rule and at looks, else by those of a protocol; with what became of its
+    promises."""
+    written = load_protocol(protocol) if protocol else None
+    if written and rule is None:
+        rule = written.rule
+    if written and written.looks:
+        looks = looks or (*written.looks, 1.0)
+    chosen = rule_for(rule, study.rubric)
+    decisions = decide_study(study, chosen, stress.results if stress else None, looks)
+    became = promises(written, study, chosen, looks) if written else ()
+    return replace(decisions, promises=tuple(became))
 
 
 def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
@@ -416,8 +419,8 @@ def decide(
     labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
     looks need clearer evidence. Raises SetupError where the shares do not rise, up to 1.
 
-    Of a `protocol` that a plan wrote, the decisions say in `promises` which were kept; its rule is
-    taken where none is given, and its rubric to read tables.
+    Of a `protocol` that a plan wrote, the decisions say in `promises` what became of it; its rule
+    and its looks, up to the end, are taken where none are given.
 
     >>> import judgebench as jb
     >>> frame = jb.decide(jb.open_run("runs/small")).to_frame()
@@ -429,11 +432,10 @@ def decide(
     except (TypeError, ValueError):
         message = "give a list, the share of the planned answers at each analysis: [0.33, 0.67]"
         raise SetupError(Problem(message, field="looks", found=repr(looks))) from None
-    rubric = load_protocol(protocol).rubric if protocol else None
-    study = study_from(study, verdicts, truth, columns, rubric)
+    study = study_from(study, verdicts, truth, columns)
     if not study.real_judges:
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
     found = analyses(study, "stress") if "stress" in study.beside else None
-    return _by_protocol(study, rule, protocol, found["stress"] if found else None, shares)
+    return _decide_by(study, rule, protocol, found["stress"] if found else None, shares)

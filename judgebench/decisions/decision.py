@@ -8,7 +8,6 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from judgebench.decisions.promises import Promise
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, SetupError, nearest
 from judgebench.features import FEATURES
@@ -488,7 +487,7 @@ class Decisions(Shown):
     gaps: tuple[str, ...] = ()
     n_answers: int = 0  # about which a judge was asked
     study: Study | None = field(default=None, compare=False)
-    promises: tuple[Promise, ...] = ()  # of a protocol
+    promises: tuple[Row, ...] = ()  # of a protocol
 
     @cached_property
     def context(self) -> Context:
@@ -554,7 +553,7 @@ class Decisions(Shown):
                 *(decision.row() for decision in self.decisions),
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
-                *(promise.row() for promise in self.promises),
+                *self.promises,
                 *self.context.rows,
             )
         )
@@ -582,11 +581,9 @@ class Decisions(Shown):
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
         made = [*map(self._record, self.decisions, self.part.standings)]
-        promised = [promise.row().plain() for promise in self.promises]
-        return {
-            "decisions": made, "truth": [self.context.compared], "bars": [*self.context.bars],
-            **({"protocol": promised} if promised else {}),
-        }  # fmt: skip
+        promises = {"protocol": [row.plain() for row in self.promises]} if self.promises else {}
+        truth = [self.context.compared]
+        return {"decisions": made, "truth": truth, "bars": [*self.context.bars], **promises}
 
     def _record(self, d: Decision, shown: DecisionSummary) -> dict[str, Any]:
         """A decision with all that it rests on, as plain values; an undefined number is None with a

@@ -22,7 +22,7 @@ from judgebench.decisions.sentences import (
     STATES,
     answer,
     bound_text,
-    broken_sentences,
+    broken,
     outcomes_sentence,
     rule_sentences,
     scores_sentence,
@@ -74,10 +74,11 @@ def decisions_part(decisions: Decisions) -> ReportSection:
     blocks = (*_opening(decisions, lines), *_evidence(decisions))
     title = "may these judges replace the annotators?"
     screen = tuple(screen_blocks(decisions, lines)) if lines else blocks[:1]
+    promises = broken(decisions.promises)
     return ReportSection(
         "decisions", title, decisions.results, blocks, context.notes, (), screen,
-        urgent=(*broken_sentences(decisions.promises), *context.urgent), own_file=True,
-        headline=context.headline, answer=answer(decisions),
+        urgent=(*promises, *context.urgent), own_file=True, headline=context.headline,
+        answer=answer(decisions),
         terms=tuple(_terms(decisions)) if lines else (),
     )  # fmt: skip
 
@@ -176,9 +177,9 @@ def _decision_table(decisions: Decisions) -> Table:
 
 def _protocol_table(decisions: Decisions) -> Table:
     """Every promise of the protocol, and what became of it."""
-    title, beside = "Was the protocol kept?", ("Planned", "Actual", "Promise kept")
-    layout = Layout("decide_protocol", title, ("Promise",), beside=beside)
-    return layout.listing((p.title, p.planned, p.actual, p.state) for p in decisions.promises)
+    beside = ("Planned", "Actual", "State")
+    layout = Layout("decide_protocol", "Was the protocol kept?", ("Promise",), beside=beside)
+    return layout.listing([*map(str, row.keys.values())] for row in decisions.promises)
 
 
 def _conditions_table(decisions: Decisions, number: int, judge: str) -> Table:

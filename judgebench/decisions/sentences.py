@@ -28,9 +28,8 @@ from judgebench.decisions.decision import (
     SubgroupDecision,
     TriageCurve,
 )
-from judgebench.decisions.promises import Promise
 from judgebench.decisions.rule import DecisionRule, load_rule
-from judgebench.records import SEVERAL, Estimate
+from judgebench.records import SEVERAL, Estimate, Row
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
 from judgebench.results.tables import NO_REASON, CellTone
 from judgebench.rubric import Metric, Rubric
@@ -498,10 +497,10 @@ def _measured(c: Condition) -> str:
     return f"{measured} ({missing})" if missing else measured
 
 
-def broken_sentences(promises: Sequence[Promise]) -> list[str]:
-    """A sentence that names the broken promises of a protocol; none where none is."""
-    broken = [f"{p.title} ({p.actual})" for p in promises if p.is_kept is False]
-    return [f"The protocol was not kept: {'; '.join(broken)}."] if broken else []
+def broken(promises: Sequence[Row]) -> list[str]:
+    """A sentence that names the promises of a protocol that were broken; none where none was."""
+    reasons = [row.estimate.reason for row in promises if row["state"] == "broken"]
+    return [f"The protocol was not kept. {'; '.join(reasons)}."] if reasons else []
 
 
 def bound_text(c: Condition) -> str:

@@ -251,13 +251,12 @@ def study_from(
     verdicts: Tables | None,
     truth: Truth | None,
     columns: Mapping[str, Any],
-    rubric: Rubric | None = None,
 ) -> Study:
     """The study that is given or in a run folder, or that of the tables. Raises SetupError for both
     at once."""
     if not isinstance(given, Study):
         if not is_run(given):
-            return study(given, verdicts, truth=truth, columns=columns, rubric=rubric)
+            return study(given, verdicts, truth=truth, columns=columns)
         given, truth = open_run(given, truth=truth), None
     settled = {"verdicts": verdicts, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
