@@ -94,7 +94,9 @@ DecisionRuleOption = Annotated[
 
 ProtocolOption = Annotated[
     Path | None,
-    typer.Option("--protocol", metavar="FILE", help="What `judgebench plan` promised."),
+    typer.Option(
+        "--protocol", metavar="FILE", help="What a study promises before its first label."
+    ),
 ]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from judgebench.cli.groups import flag, option
-from judgebench.cli.options import DecisionRuleOption, StudyRubric
+from judgebench.cli.options import DecisionRuleOption, ProtocolOption, StudyRubric
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 from judgebench.errors import Problem, SetupError
 
@@ -24,14 +22,16 @@ def plan(
     oversampled: bool = flag("Half of the labelled answers are called severe by the judge."),
     studies: int = option(700, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
-    protocol: Path | None = option(
-        None, "FILE", "Also write what the study promises, by --rubric, before its first label."
-    ),
+    protocol: ProtocolOption = None,
     rubric: StudyRubric = None,
-    answers: int | None = option(None, "N", "Promised: answers with labels. Default: as needed."),
-    drawn: str = option("", "HOW", "Promised: random, or by COLUMN: probability=, weight=."),
-    looks: list[float] = option((), "SHARE", "Promised: an interim analysis. Repeatable."),
-    subgroup: list[str] = option((), "COLUMN", "Promised: decided apart by it. Repeatable."),
+    answers: int | None = option(None, "N", "Promised answers with labels. Default: as needed."),
+    drawn: str = option("", "HOW", "random, or by COLUMN: weight=, probability=, strata="),
+    looks: list[float] = option(
+        (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
+    ),
+    subgroup: list[str] = option(
+        (), "COLUMN", "Its values are decided apart, as promised. Repeatable."
+    ),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -45,7 +45,9 @@ def plan(
     import judgebench as jb
 
     if protocol and not rubric:
-        raise SetupError(Problem("a protocol names it", field="--rubric"))
+        raise SetupError(
+            Problem("says what people label by: --protocol needs it", field="--rubric")
+        )
     found = jb.plan(
         rule, studies=studies, annotators=annotators, agreement=agreement, severe=severe,
         labels=labels, per_question=per_question, alike=alike, judge=judge,
