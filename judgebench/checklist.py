@@ -194,7 +194,7 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
     for row in analyses["decide"].results.select("protocol") if "decide" in analyses else ():
         fact = _OF_PROMISES.get(row.statistic, "plan")
         known = [sentence for sentence in facts[fact] if UNKNOWN not in sentence]
-        facts[fact] = [*known, f"Protocol, {row.estimate.reason}."]
+        facts[fact] = [*known, f"Protocol: {row.estimate.reason}."]
     return facts
 
 

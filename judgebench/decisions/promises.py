@@ -63,7 +63,7 @@ def _row(
     state = UNKNOWN if UNKNOWN in actual else "kept" if kept else "broken"
     before, now = (", ".join(map(str, side)) or "none" for side in (planned, actual))
     keys = {"promise": promise, "planned": before, "actual": now, "state": state}
-    reason = f"{promise}: planned {before}, actual {now} ({state})"
+    reason = f"{promise}, planned {before}, actual {now} ({state})"
     estimate = Estimate(None if state == UNKNOWN else float(kept), reason=reason)
     return Row("protocol", promise.replace(" ", "_"), estimate, keys=keys)
 

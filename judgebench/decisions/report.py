@@ -134,7 +134,7 @@ def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterat
         for line in lines
     )
     yield Block("Why", reasons, lead=True)
-    yield Block("Protocol", tables=(_protocol_table(decisions),), lead=True)
+    yield Block("The protocol", tables=(_protocol_table(decisions),), asks="sure")
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:

@@ -500,7 +500,7 @@ def _measured(c: Condition) -> str:
 def broken(promises: Sequence[Row]) -> list[str]:
     """A sentence that names the promises of a protocol that were broken; none where none was."""
     reasons = [row.estimate.reason for row in promises if row["state"] == "broken"]
-    return [f"The protocol was not kept. {'; '.join(reasons)}."] if reasons else []
+    return [f"The protocol was not kept: {'; '.join(reasons)}."] if reasons else []
 
 
 def bound_text(c: Condition) -> str:

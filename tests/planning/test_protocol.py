@@ -249,7 +249,7 @@ def test_the_command_decides_by_a_protocol(folder: Path, call: Call) -> None:
     assert code == 0
     table = out.partition("Was the protocol kept?")[2]
     assert "annotators left out" in table
-    assert "The protocol was not kept. annotators left out: planned none, actual ben" in table
+    assert "The protocol was not kept: annotators left out, planned none, actual ben" in table
     found = json.loads(call("decide", *tables, *protocol, "--json")[1])["protocol"]
     assert {row["statistic"]: row["state"] for row in found} == KEPT
 
@@ -259,15 +259,16 @@ def test_a_checklist_says_what_was_kept(folder: Path, tmp_path: Path, call: Call
     protocol = ("--protocol", folder / "protocol.yaml", "--checklist", "grras")
     assert call("report", *tables, *protocol, "--to", tmp_path)[0] == 0
     text = (tmp_path / "tables.md").read_text()
+    assert "Was the protocol kept?" in (tmp_path / "report.html").read_text()
     items = text.partition("## Reporting checklist")[2].split("\n| ")
     by_number, number = dict[str, str](), ""
     for line in items:
         number = line.partition(". ")[0] if line[:1].isdigit() else number
         by_number[number] = by_number.get(number, "") + line
-    assert "Protocol, answers with labels: planned 60, actual 60 (kept)." in by_number["6"]
-    assert "Protocol, subgroups: planned site, actual none (broken)." in by_number["6"]
-    assert "Protocol, draw: planned random, actual random (kept)." in by_number["7"]
-    assert "Protocol, blind to each other: planned yes, actual yes (kept)." in by_number["8"]
+    assert "Protocol: answers with labels, planned 60, actual 60 (kept)." in by_number["6"]
+    assert "Protocol: subgroups, planned site, actual none (broken)." in by_number["6"]
+    assert "Protocol: draw, planned random, actual random (kept)." in by_number["7"]
+    assert "Protocol: blind to each other, planned yes, actual yes (kept)." in by_number["8"]
     frame = pd.read_csv(tmp_path / "results.csv")
     assert len(frame[frame.analysis == "protocol"]) == len(KEPT)
 
