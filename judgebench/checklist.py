@@ -36,6 +36,11 @@ UNKNOWN = "(not known)"  # in what a study shows of a fact: then the author is a
 TO_AUTHOR = "To the author:"
 FOLDER = "rubrics/checklists"
 _NO_COPIES = f"Copies: none seen where two named annotators share {FEWEST_SHARED} items or more."
+# The fact that a promise of a protocol belongs to, where not to the plan.
+_OF_PROMISES = {
+    "draw": "sampling", "blind_to_judges": "rating_process",
+    "blind_to_each_other": "rating_process",
+}  # fmt: skip
 _HOW = ("prompt", "mode", "decoding", "thresholds", "about.")  # of what is known of a judge
 
 # The facts that an item can name, and where the report shows each: a section of the page or a file.
@@ -168,7 +173,7 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
     outcome = analyses["decide"].part.answer if "decide" in analyses else ""
     rule = ["Outcomes by the rule that the report prints."] * bool(outcome)
     files = ["results.csv", *alignment.part.files]
-    return {
+    facts = {
         **{
             fact: [note for note in notes if note.startswith(start)] or [f"{start}{UNKNOWN}."]
             for fact, start in COLLECTED.items()
@@ -186,6 +191,11 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
         "outcomes": [f"Can a judge replace the annotators? {outcome or UNKNOWN}"],
         "results_files": [f"All numbers and labels: {listed(files)}."],
     }
+    for row in analyses["decide"].results.select("protocol") if "decide" in analyses else ():
+        fact = _OF_PROMISES.get(row.statistic, "plan")
+        known = [sentence for sentence in facts[fact] if UNKNOWN not in sentence]
+        facts[fact] = [*known, f"Protocol: {row.estimate.reason}."]
+    return facts
 
 
 def _model(judge: JudgeVerdicts) -> str:

@@ -50,6 +50,8 @@ COLLECTED = {
     "plan": "Plan of the labels: ",
     "rating_process": "How labels were collected: ",
     "background": "Who the annotators are: ",
+    "first_label": "First label: ",
+    "protocol": "Protocol of the labels, SHA-256: ",
 }
 SEVERAL: Mapping[AnswerKind, str] = {"answer": "answers", "pair": "pairs", "criterion": "criteria"}
 

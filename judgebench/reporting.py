@@ -32,12 +32,13 @@ def analyse(
     rule: Rule | None = None,
     *,
     every: bool = False,
+    protocol: str | Path | None = None,
     show_progress: bool = False,
 ) -> dict[str, Shown]:
     """Every analysis that the study, or that in a run folder, has data for, by name.
 
-    Pairs and triples of responses that nobody compared are measured only with `every`. Progress is
-    shown on standard error.
+    Pairs and triples of responses that nobody compared are measured only with `every`. Decisions
+    say what became of a `protocol`, as in `decide`. Progress is shown on standard error.
 
     >>> import judgebench as jb
     >>> list(jb.analyse(jb.open_run("runs/small")))[:2]
@@ -52,7 +53,7 @@ def analyse(
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
     with display as progress:
         aligned = align_study(study, progress)
-        asked = {**({"decide": rule} if rule else {}), "preferences": every}
+        asked = {"decide": rule, "protocol": protocol, "preferences": every}
         beside = {**study.beside, ALIGNED: aligned.results, **asked}
         found = analyses(replace(study, beside=beside), progress=progress)
     return {"align": _decided(aligned, found.get("decide")), **found}
@@ -81,6 +82,7 @@ def report(
     every: bool = False,
     figures: bool = False,
     checklist: str | Path | None = None,
+    protocol: str | Path | None = None,
 ) -> Mapping[str, Path]:
     """Write the report of a study or a run folder, of decisions with the alignment that they rest
     on, or of an alignment, a comparison, correlations, consistency or rates alone: report.html,
@@ -90,7 +92,7 @@ def report(
     Of a study with `every` analysis, see `analyse`. With `figures` they are also drawn as
     files: PNG, PDF and SVG in `plots/`. With a `checklist`, a shipped name such as `grras` or a
     file, the report of a study shows its items, filled, and `folder` has a copy of it for your
-    answers.
+    answers. Of a study with a `protocol` both say what became of it.
 
     Returns the path of each file. Where `folder` holds the report of more answers, it stays as it
     is: the files go into a folder beside it, and a warning says so. Raises DiskFailed where one
@@ -112,7 +114,7 @@ def report(
     if checklist and not isinstance(study, Study):
         raise SetupError(Problem("is filled from a study or a run folder", field="checklist"))
     if isinstance(study, Study):
-        found = analyse(study, rule, every=every)
+        found = analyse(study, rule, every=every, protocol=protocol)
         if checklist:
             found = with_checklist(found, checklist, study, Path(folder))
         shown, asked = parts(found), study.n_judged

@@ -23,7 +23,7 @@ GROUND = {
 }  # fmt: skip
 CORE = {
     "rubric", "prompt", "data", "models", "judges", "studies", "runs", "alignment",
-    "results", "people", "progress", "writer", "learning",
+    "results", "people", "progress", "writer", "learning", "protocol",
 }  # fmt: skip
 FEATURES = {"comparison", *(feature.package for feature in DECLARED.values())}
 ENTRANCE = {

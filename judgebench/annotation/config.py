@@ -18,7 +18,8 @@ from judgebench.data.load import load_data
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
-from judgebench.records import ADJUDICATED, Answer, Dataset
+from judgebench.protocol import Protocol, load_protocol
+from judgebench.records import ADJUDICATED, Answer, Dataset, content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.load import Gathered
 
@@ -78,6 +79,7 @@ class Setup:
     gold: Mapping[str, Mapping[str, str]]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     not_shown: Sequence[str] = ()
+    protocol: str = ""  # its SHA-256
 
     @property
     def texts(self) -> list[str]:
@@ -85,16 +87,21 @@ class Setup:
         return [self.guidelines, *map(_text_of, self.dataset.answers)]
 
 
-def load_setup(file: Path) -> Setup:
-    """The study that an annotate.yaml describes. Labels in the data are left out.
+def load_setup(file: Path, protocol: str | Path | None = None) -> Setup:
+    """The study that an annotate.yaml describes. Labels in the data are left out. A protocol says,
+    in place of the file, by which rubric, by how many annotators each and of how many items.
 
     Raises SetupError with every problem of the file and of the files that it names.
     """
     value, node = load_with_lines(file)
     config = validate(value, AnnotateConfig, str(file), node)
     gather = Gathered(str(file))
-    rubric = gather("rubric", _rubric, config, file)
+    promised = load_protocol(protocol) if protocol else None
+    rubric = promised.rubric if promised else gather("rubric", _rubric, config, file)
     items = gather("items", _read, config, rubric, file)
+    if promised:
+        config = config.model_copy(update={"per_item": promised.annotators})
+        items = items and gather("items", _draw, items, promised, str(protocol), config.seed)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
     known = None
@@ -109,6 +116,8 @@ def load_setup(file: Path) -> Setup:
     tables = filter(None, (*config.items, config.gold))
     folders = [(file.parent / name).parent for name in tables]
     setup = Setup(config, file, rubric, dataset, guidelines or "", gold)
+    if promised:
+        setup = replace(setup, protocol=promised.sha256)
     pictures, not_shown = read_pictures(setup.texts, folders)
     return replace(setup, pictures=pictures, not_shown=not_shown)
 
@@ -133,6 +142,22 @@ def check_annotators(names: Sequence[str], field: str = "") -> None:
             problems.append(Problem(wrong, field=field, found=shorten(name)))
         taken.add(name.casefold())
     raise_any(problems)
+
+
+def _draw(items: Dataset, protocol: Protocol, path: str, seed: int) -> Dataset:
+    """As many items as promised, question by question, in random order; all, where they were drawn
+    in another way. Raises SetupError where they are too few, and for a protocol that was changed:
+    labels would carry the hash of what nobody promised."""
+    if protocol.content_hash != protocol.sha256:
+        message = "was changed since it was written: write it again (judgebench plan --protocol)"
+        raise SetupError(Problem(message, path))
+    rows, n = items.answers, protocol.answers
+    if len(rows) < n:
+        message = f"are fewer than the {n:,} answers that the protocol promises"
+        raise SetupError(Problem(message, found=str(len(rows))))
+    if protocol.drawn == "random":
+        rows = sorted(rows, key=lambda row: content_hash([seed, row.group]))[:n]
+    return replace(items, answers=rows)
 
 
 def _rubric(config: AnnotateConfig, file: Path) -> Rubric | None:

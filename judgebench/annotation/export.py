@@ -27,7 +27,8 @@ def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
     """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
     and how each was made: `made_blind` (`yes` where it was made without sight of any model's
     label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among the
-    annotator's, from 1) and `order_shown` (the names of texts that were compared, as they stood).
+    annotator's, from 1), `order_shown` (the names of texts that were compared, as they stood) and
+    `protocol_sha256` (of the protocol that the study was made by).
 
     Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
     ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
@@ -105,6 +106,8 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
     }
     # Whoever adjudicates may have seen a judge's label among those in question.
     blind = {} if store.annotators == GOLD else {"made_blind": "yes"}
+    protocol = store.meta.get("protocol")
+    promised = {"protocol_sha256": protocol} if protocol else {}
     rows: list[Row] = []
     for (who, name), labels in sorted(by_screen(events).items(), key=lambda at: at[0][::-1]):
         screen, targets = store.screens[name], key.screens[name]
@@ -121,7 +124,7 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
                 "metric": target.metric, "label": target.labels.get(label, label),
                 "labelled_at": at[who, name, field.key],
                 "queue_position": positions.get((who, name), ""),
-                **({"order_shown": shown} if shown else {}), "study": key.study,
+                **({"order_shown": shown} if shown else {}), **promised, "study": key.study,
             })  # fmt: skip
     rows = _in_columns(rows) if key.task in _IN_COLUMNS else rows
     names = _RANKS if key.task == "ranking" else {}

@@ -46,20 +46,28 @@ class SetupReport:
         return "\n".join([*self.facts, *about, *following])
 
 
-def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> SetupReport:
+def annotate(
+    file: str | Path,
+    to: str | Path,
+    *,
+    new_version: bool = False,
+    protocol: str | Path | None = None,
+) -> SetupReport:
     """Make the study in which people label the items of an annotate.yaml: blind screens, who
     labels what, and a link for everybody.
 
     With `new_version` the folder holds the study already, and goes on with the items as they are
-    now: labels count as long as text and question stay the same. Raises SetupError with every
-    problem; nothing is written then.
+    now: labels count as long as text and question stay the same. A `protocol` that a plan wrote
+    says, in place of the file, by which rubric people label, how many of them each item, and how
+    many items, which are drawn at random. Raises SetupError with every problem; nothing is written
+    then.
 
     >>> import judgebench as jb
     >>> made = jb.annotate("annotate.yaml", "studies/labels")
     >>> sorted(path.name for path in made.study.iterdir())
     ['key.json', 'served']
     """
-    setup, folder = load_setup(Path(file)), Path(to)
+    setup, folder = load_setup(Path(file), protocol), Path(to)
     if new_version:
         return _renew(setup, folder)
     if there := [path for path in (folder / KEY, folder / SERVED) if path.exists()]:
@@ -161,6 +169,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
         "guidelines": mark_forbidden(name_pictures(setup.guidelines, setup.pictures)),
         "background": config.background,
+        "protocol": setup.protocol,
         "auto_advance": config.auto_advance,
         "gold": _gold(built),
         "rubric": rubric.model_dump(mode="json"),

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from judgebench.cli.groups import Commands, argument, flag, option
+from judgebench.cli.options import ProtocolOption
 from judgebench.cli.show import AsJson, Output, echo_each, show
 from judgebench.errors import Problem, SetupError
 from judgebench.text import counted
@@ -27,6 +28,7 @@ def init(
     file: Path = argument("FILE", "annotate.yaml."),
     to: Path = option(..., "FOLDER", "The folder of the study."),
     new_version: bool = flag("The study is there: take the items as they are."),
+    protocol: ProtocolOption = None,
 ) -> None:
     """Make a study: blind screens, who labels what, and a link for everybody.
 
@@ -41,7 +43,7 @@ def init(
     """
     import judgebench as jb
 
-    typer.echo(jb.annotate(file, to, new_version=new_version))
+    typer.echo(jb.annotate(file, to, new_version=new_version, protocol=protocol))
 
 
 @app.command()

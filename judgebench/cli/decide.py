@@ -15,6 +15,7 @@ from judgebench.cli.options import (
     AsJudge,
     DecisionRuleOption,
     Files,
+    ProtocolOption,
     RunOrTables,
     Truth,
 )
@@ -39,6 +40,7 @@ def decide(
     looks: list[float] = option(
         (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
     ),
+    protocol: ProtocolOption = None,
     certificate: str = option(
         "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
     ),
@@ -57,7 +59,7 @@ def decide(
     import judgebench as jb
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
-    decisions = jb.decide(study, rule=rule, looks=looks)
+    decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol)
     missed = _unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)

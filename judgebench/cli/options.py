@@ -92,6 +92,13 @@ DecisionRuleOption = Annotated[
     str | None, typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file.")
 ]
 
+ProtocolOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--protocol", metavar="FILE", help="What a study promises before its first label."
+    ),
+]
+
 
 @options
 class Named:

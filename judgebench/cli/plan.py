@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from judgebench.cli.groups import flag, option
-from judgebench.cli.options import DecisionRuleOption
+from judgebench.cli.options import DecisionRuleOption, ProtocolOption, StudyRubric
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
+from judgebench.errors import Problem, SetupError
 
 
 def plan(
@@ -21,6 +22,16 @@ def plan(
     oversampled: bool = flag("Half of the labelled answers are called severe by the judge."),
     studies: int = option(600, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
+    protocol: ProtocolOption = None,
+    rubric: StudyRubric = None,
+    answers: int | None = option(None, "N", "Promised answers with labels. Default: as needed."),
+    drawn: str = option("", "HOW", "random, or by COLUMN: weight=, probability=, strata="),
+    looks: list[float] = option(
+        (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
+    ),
+    subgroup: list[str] = option(
+        (), "COLUMN", "Its values are decided apart, as promised. Repeatable."
+    ),
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -33,9 +44,20 @@ def plan(
     """
     import judgebench as jb
 
+    if protocol and not rubric:
+        raise SetupError(
+            Problem("says what people label by: --protocol needs it", field="--rubric")
+        )
     found = jb.plan(
         rule, studies=studies, annotators=annotators, agreement=agreement, severe=severe,
         labels=labels, per_question=per_question, alike=alike, judge=judge,
         judge_severe=judge_severe, oversampled=oversampled,
     )  # fmt: skip
+    if protocol and rubric:
+        found.protocol(
+            protocol, rubric=rubric, answers=answers, drawn=drawn, looks=looks, subgroups=subgroup
+        )
     show({"plan": found}, found.name, output, report.write(found))
+    if protocol:
+        following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"
+        output.console().print(f"Next: {following}", soft_wrap=True)

@@ -15,6 +15,7 @@ from judgebench.cli.options import (
     Every,
     Figures,
     Files,
+    ProtocolOption,
     RunOrTables,
     Truth,
 )
@@ -161,6 +162,7 @@ def report(
     checklist: str | None = option(
         None, "NAME|FILE", "Also fill a reporting checklist: `grras`, or a YAML file like it."
     ),
+    protocol: ProtocolOption = None,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Write the report of a run or of tables: HTML, CSV, Markdown and LaTeX.
@@ -175,7 +177,8 @@ def report(
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = _opened(run, files, by, truth, as_judge, output)
     assert folder
-    measured = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
+    is_long = _takes_long(study, output)
+    measured = jb.analyse(study, rule, every=every, protocol=protocol, show_progress=is_long)
     found = _with_choice(measured, columns, by)
     if checklist:
         found = with_checklist(found, checklist, study, folder)

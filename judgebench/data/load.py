@@ -17,6 +17,7 @@ from judgebench.data.dataset import (
     report_lacking,
 )
 from judgebench.data.findings import USUAL, Findings
+from judgebench.data.formats import Table
 from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout, read_sheet
 from judgebench.data.named import is_silver, named_sheet
 from judgebench.data.rows import SheetReader
@@ -24,6 +25,7 @@ from judgebench.data.tables import collected_in, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes
 from judgebench.records import (
+    COLLECTED,
     Answer,
     Blindness,
     Dataset,
@@ -116,6 +118,16 @@ def read_people(layout: Layout, dataset: DatasetBuilder) -> None:
             reader.read_items()
             reader.read_labels()
             dataset.collected |= dict.fromkeys(collected_in(table_in(sheet.source.path)))
+            dataset.collected |= dict.fromkeys(_carried(reader.table))
+
+
+def _carried(table: Table) -> Iterator[str]:
+    """What an export of labels carries, as `records.COLLECTED`: the time of the first of them, in
+    UTC and ISO 8601, and the hash of their protocol."""
+    for fact, column in (("first_label", "labelled_at"), ("protocol", "protocol_sha256")):
+        texts = table.texts(column) if column in table.columns else ()
+        if any(texts):
+            yield f"{COLLECTED[fact]}{min(filter(None, texts))}."
 
 
 def read_judges(layout: Layout, dataset: DatasetBuilder) -> None:

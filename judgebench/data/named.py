@@ -18,7 +18,7 @@ _OF_ITEMS = (
     "first", "second", "blind",
 )  # fmt: skip
 # What an annotation study adds to its labels, beside whether they were made blind.
-_OF_STUDY = ("study", "labelled_at", "queue_position", "order_shown")
+_OF_STUDY = ("study", "labelled_at", "queue_position", "order_shown", "protocol_sha256")
 _OF_VERDICTS = ("status", "repeat", "shown_first", "rationale")
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); item_id, "

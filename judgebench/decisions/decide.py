@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from judgebench.decisions.decision import (
     outcome_of,
 )
 from judgebench.decisions.guards import AnnotatorComparison, Blocker, Measured
+from judgebench.decisions.promises import promises
 from judgebench.decisions.rule import DecisionRule, Rule, rule_for
 from judgebench.decisions.sentences import (
     AGREE_FIRST,
@@ -49,6 +51,7 @@ from judgebench.decisions.sentences import (
     without_groups,
 )
 from judgebench.errors import Problem, SetupError, some
+from judgebench.protocol import load_protocol
 from judgebench.records import SEVERAL, AnswerKind, Results
 from judgebench.results.shown import Shown
 from judgebench.runs.features import analyses
@@ -212,8 +215,25 @@ def measure_decisions(study: Study, stress: Shown | None) -> Decisions | None:
     labels or a judge: then there is nothing to decide on, and a report is silent."""
     if not (study.n_labels and study.real_judges):
         return None
-    rule = rule_for(study.beside.get("decide"), study.rubric)
-    return decide_study(study, rule, stress.results if stress else None)
+    given = study.beside.get
+    return _decide_by(study, given("decide"), given("protocol"), stress)
+
+
+def _decide_by(
+    study: Study, rule: Rule | None, protocol: str | Path | None, stress: Shown | None,
+    looks: Sequence[float] = (),
+) -> Decisions:  # fmt: skip
+    """Decide by a rule and at looks, else by those of a protocol; with what became of its
+    promises."""
+    written = load_protocol(protocol) if protocol else None
+    if written and rule is None:
+        rule = written.rule
+    if written and written.looks:
+        looks = looks or (*written.looks, 1.0)
+    chosen = rule_for(rule, study.rubric)
+    decisions = decide_study(study, chosen, stress.results if stress else None, looks)
+    became = promises(written, study, chosen, looks) if written else ()
+    return replace(decisions, promises=tuple(became))
 
 
 def _at_look(rule: DecisionRule, looks: Sequence[float]) -> DecisionRule:
@@ -403,6 +423,7 @@ def decide(
     truth: Truth | None = None,
     columns: Mapping[str, Any] = {},
     looks: Sequence[float] = (),
+    protocol: str | Path | None = None,
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
     metric: of a study or a run folder, or of tables of labels and verdicts, which are
@@ -416,6 +437,9 @@ def decide(
     Of a study that is not complete, `looks` are the shares of its planned answers that were
     labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
     looks need clearer evidence. Raises SetupError where the shares do not rise, up to 1.
+
+    Of a `protocol` that a plan wrote, the decisions say in `promises` what became of it; its rule
+    and its looks, up to the end, are taken where none are given.
 
     >>> import judgebench as jb
     >>> frame = jb.decide(jb.open_run("runs/small")).to_frame()
@@ -432,6 +456,5 @@ def decide(
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
-    chosen = rule_for(rule, study.rubric)
     found = analyses(study, "stress") if "stress" in study.beside else None
-    return decide_study(study, chosen, found["stress"].results if found else None, shares)
+    return _decide_by(study, rule, protocol, found["stress"] if found else None, shares)

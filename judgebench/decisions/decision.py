@@ -543,6 +543,7 @@ class Decisions(Shown):
     gaps: tuple[str, ...] = ()
     n_answers: int = 0  # about which a judge was asked
     study: Study | None = field(default=None, compare=False)
+    promises: tuple[Row, ...] = ()  # of a protocol
 
     @cached_property
     def context(self) -> Context:
@@ -658,6 +659,7 @@ class Decisions(Shown):
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
                 *(self.alone().results if self.says_sure else ()),
+                *self.promises,
                 *self.context.rows,
             )
         )
@@ -685,7 +687,9 @@ class Decisions(Shown):
         """The decisions, each with its reason, accuracy, conditions and what data it needs; who
         made the truth, and whose agreement the judges are held against."""
         made = [*map(self._record, self.decisions, self.part.standings)]
-        return {"decisions": made, "truth": [self.context.compared], "bars": [*self.context.bars]}
+        promises = {"protocol": [row.plain() for row in self.promises]} if self.promises else {}
+        truth = [self.context.compared]
+        return {"decisions": made, "truth": truth, "bars": [*self.context.bars], **promises}
 
     def _record(self, d: Decision, shown: DecisionSummary) -> dict[str, Any]:
         """A decision with all that it rests on, as plain values; an undefined number is None with a

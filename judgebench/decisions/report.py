@@ -25,6 +25,7 @@ from judgebench.decisions.sentences import (
     alone_sentence,
     answer,
     bound_text,
+    broken,
     outcomes_sentence,
     rule_sentences,
     scores_sentence,
@@ -102,9 +103,11 @@ def decisions_part(decisions: Decisions) -> ReportSection:
     blocks = (*_opening(decisions, lines), *_evidence(decisions))
     title = "may these judges replace the annotators?"
     screen = tuple(screen_blocks(decisions, lines)) if lines else blocks[:1]
+    promises = broken(decisions.promises)
     return ReportSection(
         "decisions", title, decisions.results, blocks, context.notes, (), screen,
-        urgent=context.urgent, own_file=True, headline=context.headline, answer=answer(decisions),
+        urgent=(*promises, *context.urgent), own_file=True, headline=context.headline,
+        answer=answer(decisions),
         terms=tuple(_terms(decisions)) if lines else (),
     )  # fmt: skip
 
@@ -133,6 +136,7 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
+    yield Block(tables=(_protocol_table(decisions),))
 
 
 def _severe(decisions: Decisions) -> str:
@@ -164,6 +168,7 @@ def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterat
         for line in lines
     )
     yield Block("Why", reasons, lead=True)
+    yield Block("The protocol", tables=(_protocol_table(decisions),), asks="sure")
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
@@ -204,6 +209,13 @@ def _decision_table(decisions: Decisions) -> Table:
         lambda row: row.judge,
         cell=cell,
     )
+
+
+def _protocol_table(decisions: Decisions) -> Table:
+    """Every promise of the protocol, and what became of it."""
+    beside = ("Planned", "Actual", "State")
+    layout = Layout("decide_protocol", "Was the protocol kept?", ("Promise",), beside=beside)
+    return layout.listing([*map(str, row.keys.values())] for row in decisions.promises)
 
 
 def _conditions_table(decisions: Decisions, number: int, judge: str) -> Table:

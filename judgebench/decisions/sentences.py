@@ -29,7 +29,7 @@ from judgebench.decisions.decision import (
     TriageCurve,
 )
 from judgebench.decisions.rule import DecisionRule, load_rule
-from judgebench.records import SEVERAL, Estimate
+from judgebench.records import SEVERAL, Estimate, Row
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
 from judgebench.results.tables import NO_REASON, CellTone, in_per_cent
 from judgebench.rubric import Metric, Rubric
@@ -495,6 +495,12 @@ def _measured(c: Condition) -> str:
     missing = (c.bound > 0 and kind.positive_bound) or c.missing
     measured = f"{name} {c.estimate:{kind.number}}, required {bound_text(c)}"
     return f"{measured} ({missing})" if missing else measured
+
+
+def broken(promises: Sequence[Row]) -> list[str]:
+    """A sentence that names the promises of a protocol that were broken; none where none was."""
+    reasons = [row.estimate.reason for row in promises if row["state"] == "broken"]
+    return [f"The protocol was not kept: {'; '.join(reasons)}."] if reasons else []
 
 
 def bound_text(c: Condition) -> str:

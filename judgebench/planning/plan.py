@@ -7,23 +7,29 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
 from scipy.special import expit
 
 from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule, Rule, load_rule
 from judgebench.errors import Problem, SetupError
-from judgebench.files import validate
+from judgebench.files import all_or_nothing, validate, write_atomically
 from judgebench.planning.design import Design, draw
 from judgebench.planning.simulate import outcome
+from judgebench.protocol import Protocol
 from judgebench.records import Estimate, Row
 from judgebench.results.shown import Shown
+from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.intervals import LEVEL, exact_limits
+from judgebench.studies.reference_labels import drawn_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,6 +161,51 @@ class Plan(Shown):
             for statistic, each in (("answers", 1), ("labels", design.annotators)):
                 needed = Estimate(n and n * each, reason=reason)
                 yield Row("needed", statistic, needed, keys=about)
+
+    def protocol(
+        self, file: str | Path, *, rubric: Rubric | str | Path, answers: int | None = None,
+        drawn: str = "", looks: Sequence[float] = (), subgroups: Sequence[str] = (),
+    ) -> Protocol:  # fmt: skip
+        """Write what the study promises before its first label, and return it: the labels of the
+        `rubric`, the decision rule, and how many `answers` get labels (None: as many as the plan
+        needs) of how many annotators.
+
+        `drawn` says how they are drawn: `random`, or by a column of answers (`weight=COLUMN`,
+        `probability=COLUMN`, `strata=COLUMN`), by default `probability=probability` where severe
+        ones are oversampled; `looks` are the shares of them at interim analyses
+        before the end, and `subgroups` columns whose values are decided apart. Raises SetupError
+        with every problem, and where the file is there already.
+
+        >>> import judgebench as jb
+        >>> plan = jb.plan(annotators=3, agreement=0.9, severe=0.2, judge=0.04, studies=60)
+        >>> plan.protocol("protocol.yaml", rubric="medical-safety", answers=400).annotators
+        3
+        """
+        rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
+        self.rule.check(rubric)
+        design = self.chances.design
+        drawn = drawn or ("probability=probability" if design.oversampled else "random")
+        drawn_of([drawn])
+        answers = self.needed[design] if answers is None else answers
+        if answers is None or answers < 1:
+            message = f"no number has a chance of {ENOUGH:.0%}: say how many answers get labels"
+            raise SetupError(Problem(message, field="answers"))
+        chances = self.chances.at(answers).items()
+        keys = {
+            "written": datetime.now(UTC).isoformat(timespec="seconds"), "answers": answers,
+            "annotators": design.annotators, "drawn": drawn,
+            "looks": [*looks], "subgroups": [*subgroups],
+            "chances": {outcome.value: round(chance.value or 0, 3) for outcome, chance in chances},
+            "assumed": asdict(design),
+            "rubric": rubric.as_plain(), "rule": self.rule.model_dump(mode="json"),
+        }  # fmt: skip
+        protocol, path = validate(keys, Protocol, str(file)), Path(file)
+        protocol = protocol.model_copy(update={"sha256": protocol.content_hash})
+        values = protocol.model_dump(mode="json", exclude_unset=True)
+        with all_or_nothing(path.parent, [path]):
+            text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+            write_atomically(path, text.encode())
+        return protocol
 
     def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The chance of each outcome by the number of labelled answers, as axes of matplotlib:

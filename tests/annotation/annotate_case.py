@@ -67,14 +67,14 @@ def give_labels(
     store: Store, annotator: str, name: str, labels: Mapping[str, str | None], **more: Any
 ) -> None:
     """Somebody's labels on one screen, by field, which the study must take."""
-    about = {"screen": name, "hash": store.screens[name].hash, "visible_ms": 30_000, **more}
+    about = {
+        "screen": name, "hash": store.screens[name].hash, "visible_ms": 30_000,
+        "at": "2026-01-01T00:00:00Z", **more,
+    }  # fmt: skip
     events = [
-        Event(
-            client_id=f"event-{next(_NUMBERS):012}", field=key, label=label,
-            at="2026-01-01T00:00:00Z", **about,
-        )
+        Event(client_id=f"event-{next(_NUMBERS):012}", field=key, label=label, **about)
         for key, label in labels.items()
-    ]  # fmt: skip
+    ]
     assert not store.save(annotator, events).refused
 
 

@@ -1,0 +1,57 @@
+"""A protocol: what a study promises before its first label, in a file that shows later changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from judgebench.files import StrictModel, load_model
+from judgebench.records import canonical_json
+from judgebench.rubric import Rubric
+from judgebench.stats.intervals import look_levels
+
+
+def _rising(looks: tuple[float, ...]) -> tuple[float, ...]:
+    """The looks. Raises ValueError unless they rise to the end, which is not among them."""
+    look_levels((*looks, 1.0))
+    return looks
+
+
+class Protocol(StrictModel):
+    """The keys of a protocol.yaml, which `judgebench plan --protocol` writes.
+
+    So many `answers` get labels of so many `annotators` each, who see neither the judge's verdicts
+    nor each other's labels. The answers are `drawn` as `--drawn` says it (`random`, or by a column:
+    `probability=COLUMN`). There are interim analyses at the shares `looks` of them, and the values
+    of the columns `subgroups` are decided apart. `chances` are those of each outcome by the plan,
+    if what was `assumed` holds. The last label of each metric of the `rubric` is severe, and more
+    where the `rule` has `severe_from`. `sha256` is that of all other keys as canonical JSON:
+    sorted, without spaces, in UTF-8. `written` is the time in UTC.
+    """
+
+    written: str
+    answers: int = Field(ge=1)
+    annotators: int
+    drawn: str
+    looks: Annotated[tuple[float, ...], AfterValidator(_rising)]
+    subgroups: tuple[str, ...]
+    chances: Mapping[str, float]
+    assumed: Mapping[str, Any]
+    rubric: Rubric
+    rule: Mapping[str, Any]
+    sha256: str = ""
+
+    @property
+    def content_hash(self) -> str:
+        """The SHA-256 of what the file says now, whatever its form."""
+        keys = self.model_dump(mode="json", exclude={"sha256"}, exclude_unset=True)
+        return hashlib.sha256(canonical_json(keys).encode()).hexdigest()
+
+
+def load_protocol(path: str | Path) -> Protocol:
+    """The protocol of that path, also a changed one. Raises SetupError with every problem in it."""
+    return load_model(Path(path), Protocol)
