@@ -41,8 +41,9 @@ def drawn(n: int, seed: int) -> Iterator[tuple[Design, int]]:
     while n:
         agreement, per_question = float(rng.uniform(0.7, 0.97)), int(rng.choice([1, 1, 4, 10]))
         design = Design(
-            annotators=int(rng.choice([2, 3, 4, 5])), agreement=round(agreement, 3),
-            severe=round(float(rng.uniform(0.03, 0.5)), 3), labels=int(rng.choice([2, 2, 3, 5])),
+            n_annotators=int(rng.choice([2, 3, 4, 5])), agreement=round(agreement, 3),
+            severe_share=round(float(rng.uniform(0.03, 0.5)), 3),
+            n_labels=int(rng.choice([2, 2, 3, 5])),
             per_question=per_question, judge=round(float(rng.normal(0, 0.04)), 3),
             oversampled=bool(rng.random() < 0.2),
         )  # fmt: skip
@@ -58,7 +59,7 @@ def ended(design: Design, answers: int, studies: int, seed: int) -> Counter[Outc
     """How fresh studies end."""
     rng, rule = np.random.default_rng([seed, 99]), DecisionRule()
     return Counter(
-        outcome(draw(design, answers, rng), design.labels, rule, rng) for _ in range(studies)
+        outcome(draw(design, answers, rng), design.n_labels, rule, rng) for _ in range(studies)
     )
 
 
@@ -96,7 +97,7 @@ def main() -> None:
             ]
             kept += max(map(abs, off)) <= WITHIN
             print(
-                f"{described(design)}, {design.labels} labels, judge {design.judge:+.3f},"
+                f"{described(design)}, {design.n_labels} labels, judge {design.judge:+.3f},"
                 f" {answers:,} answers: REPLACE {total[Outcome.REPLACE] / n:.3f},"
                 f" off by {off[0]:+.3f}; clear {1 - total[Outcome.CANT_TELL] / n:.3f},"
                 f" off by {off[1]:+.3f}",

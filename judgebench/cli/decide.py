@@ -35,15 +35,11 @@ def decide(
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
     require: list[str] = option(
-        (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless it is reached. Repeatable."
+        (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless reached. Repeatable."
     ),
-    looks: list[float] = option(
-        (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
-    ),
+    looks: list[float] = option((), "SHARE", "Share labelled at an interim analysis. Repeatable."),
     protocol: ProtocolOption = None,
-    certificate: str = option(
-        "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
-    ),
+    certificate: str = option("", "[JUDGE=]FILE", "A certificate, for `judgebench watch`."),
     to: list[str] = option(
         (), "WHERE", "Also write verdicts to mlflow:URI, otel:FILE or inspect:FILE. Repeatable."
     ),
@@ -51,8 +47,7 @@ def decide(
 ) -> None:
     """Decide if a judge can replace annotators, assist them, or neither.
 
-    Without the --order of labels, the --question column and --blind no judge can get REPLACE.
-    In a pipeline --require demands an outcome; REPLACE also meets a demand for ASSIST.
+    REPLACE needs the --order of labels, the --question column and --blind.
 
     Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
     """

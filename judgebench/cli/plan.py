@@ -9,26 +9,24 @@ from judgebench.errors import Problem, SetupError
 
 
 def plan(
-    annotators: int = option(3, "N", "People who label each answer.", "--n-annotators"),
+    n_annotators: int = option(3, "N", "People who label each answer."),
     agreement: float = option(0.85, "SHARE", "How often two of them agree."),
-    severe: float = option(0.2, "SHARE", "How many answers are severe.", "--severe-share"),
-    labels: int = option(2, "N", "Labels of the metric.", "--n-labels"),
+    severe_share: float = option(0.2, "SHARE", "How many answers are severe."),
+    n_labels: int = option(2, "N", "Labels of the metric."),
     per_question: int = option(1, "N", "Answers to each question."),
     alike: float = option(0.1, "CORRELATION", "How alike answers to one question are."),
     judge: float = option(
         0.0, "SHARE", "How much more often than an annotator the judge is right; below 0: less."
     ),
     judge_severe: float | None = option(None, "SHARE", "The same on severe answers."),
-    oversampled: bool = flag("Half of the labelled answers are called severe by the judge."),
+    oversampled: bool = flag("What seems severe is drawn three times as often."),
     studies: int = option(600, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
     protocol: ProtocolOption = None,
     rubric: StudyRubric = None,
     answers: int | None = option(None, "N", "Promised answers with labels. Default: as needed."),
     drawn: str = option("", "HOW", "random, or by COLUMN: weight=, probability=, strata="),
-    looks: list[float] = option(
-        (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
-    ),
+    looks: list[float] = option((), "SHARE", "Share labelled at an interim analysis. Repeatable."),
     subgroup: list[str] = option(
         (), "COLUMN", "Its values are decided apart, as promised. Repeatable."
     ),
@@ -49,9 +47,9 @@ def plan(
             Problem("says what people label by: --protocol needs it", field="--rubric")
         )
     found = jb.plan(
-        rule, studies=studies, annotators=annotators, agreement=agreement, severe=severe,
-        labels=labels, per_question=per_question, alike=alike, judge=judge,
-        judge_severe=judge_severe, oversampled=oversampled,
+        rule, studies=studies, n_annotators=n_annotators, agreement=agreement,
+        severe_share=severe_share, n_labels=n_labels, per_question=per_question, alike=alike,
+        judge=judge, judge_severe=judge_severe, oversampled=oversampled,
     )  # fmt: skip
     if protocol and rubric:
         found.protocol(

@@ -21,11 +21,11 @@ _FEWEST_LABELS, _MOST_LABELS = 2, 7
 class Design:
     """What is known of a study before its labels.
 
-    `annotators` label every answer with one of `labels` labels, least severe first, and two of
-    them agree on a share `agreement`. A share `severe` of the answers is severe (the last label);
-    the other labels are equally frequent. `per_question` answers share a question and are `alike`:
-    that is the correlation of two such answers, in their label and in how hard they are to label.
-    The judge is right a share `judge` more often than an annotator (less often below 0), and
+    `n_annotators` label every answer with one of `n_labels` labels, least severe first, and two of
+    them agree on a share `agreement`. A share `severe_share` of the answers is severe (the last
+    label); the other labels are equally frequent. `per_question` answers share a question and are
+    `alike`: that is the correlation of two such answers, in their label and in how hard they are to
+    label. The judge is right a share `judge` more often than an annotator (less often below 0), and
     `judge_severe` so on severe answers (None: the same).
 
     Where `oversampled`, answers that seem severe to a screen (another judge, a list of words; it
@@ -33,15 +33,15 @@ class Design:
     seem severe, with known probabilities. A judge must not be its own screen: what it misses would
     be the rarest of all.
 
-    >>> design = Design(annotators=3, agreement=0.9, severe=0.1)
+    >>> design = Design(n_annotators=3, agreement=0.9, severe_share=0.1)
     >>> round(design.error, 3)  # so often an annotator is wrong
     0.053
     """
 
-    annotators: int = 3
+    n_annotators: int = 3
     agreement: float = 0.85
-    severe: float = 0.2
-    labels: int = 2
+    severe_share: float = 0.2
+    n_labels: int = 2
     per_question: int = 1
     alike: float = 0.1
     judge: float = 0.0
@@ -51,8 +51,8 @@ class Design:
     @property
     def shares(self) -> FloatArray:
         """Of the labels (labels,)."""
-        other = (1 - self.severe) / (self.labels - 1)
-        return np.array([other] * (self.labels - 1) + [self.severe])
+        other = (1 - self.severe_share) / (self.n_labels - 1)
+        return np.array([other] * (self.n_labels - 1) + [self.severe_share])
 
     @cached_property
     def error(self) -> float:
@@ -64,12 +64,12 @@ class Design:
     def judge_errors(self) -> FloatArray:
         """How often the judge is wrong, by the true label: (labels,)."""
         of_severe = self.judge if self.judge_severe is None else self.judge_severe
-        other = self.error - (self.judge - self.severe * of_severe) / (1 - self.severe)
-        return np.array([other] * (self.labels - 1) + [self.error - of_severe])
+        other = self.error - (self.judge - self.severe_share * of_severe) / (1 - self.severe_share)
+        return np.array([other] * (self.n_labels - 1) + [self.error - of_severe])
 
     def _agreeing(self, error: float) -> float:
         """How often two annotators agree who are wrong so often."""
-        same = np.array([1.0, *[0.5] * (self.labels - 2), 1.0])  # both errors lead to one label
+        same = np.array([1.0, *[0.5] * (self.n_labels - 2), 1.0])  # both errors lead to one label
         spread = self._icc * error * (1 - error)
         return float((1 - error) ** 2 + spread + (error**2 + spread) * (self.shares @ same))
 
@@ -102,10 +102,10 @@ class Design:
 
 
 _LIMITS = (
-    ("annotators", (2, 20), "annotators are compared with each other"),
+    ("n_annotators", (2, 20), "annotators are compared with each other"),
     ("agreement", (0, 1), "is a share of the answers"),
-    ("severe", (0.001, 0.9), "is a share of the answers"),
-    ("labels", (_FEWEST_LABELS, _MOST_LABELS), "is the number of labels"),
+    ("severe_share", (0.001, 0.9), "is a share of the answers"),
+    ("n_labels", (_FEWEST_LABELS, _MOST_LABELS), "is the number of labels"),
     ("per_question", (1, 100), "is a number of answers"),
     ("alike", (0, 0.9), "is a correlation"),
 )
@@ -127,11 +127,15 @@ def draw(design: Design, items: int, rng: np.random.Generator) -> Draw:
     questions = max(1, round(items / design.per_question))
     if not design.oversampled:
         return _drawn(design, questions, rng)[0]
-    part = max(design.severe, min(_TIMES * design.severe, _HALF))
-    keep = design.severe * (1 - part) / (part * (1 - design.severe))  # of what seems no severe one
-    drawn = design.severe + keep * (1 - design.severe)
+    part = max(design.severe_share, min(_TIMES * design.severe_share, _HALF))
+    keep = (
+        design.severe_share * (1 - part) / (part * (1 - design.severe_share))
+    )  # of what seems no severe one
+    drawn = design.severe_share + keep * (1 - design.severe_share)
     found, true = _drawn(design, round(questions / drawn), rng)
-    seems = _said(true, np.full(len(true), design.error), design.labels, rng) == design.labels - 1
+    seems = (
+        _said(true, np.full(len(true), design.error), design.n_labels, rng) == design.n_labels - 1
+    )
     kept = np.flatnonzero(seems | (rng.random(len(true)) < keep))
     return Draw(
         found.own[kept], found.judged[kept], found.clusters[kept].occurring(),
@@ -141,7 +145,7 @@ def draw(design: Design, items: int, rng: np.random.Generator) -> Draw:
 
 def _drawn(design: Design, questions: int, rng: np.random.Generator) -> tuple[Draw, IntArray]:
     """So many questions with all their answers, and the true labels (items,)."""
-    k, n = design.labels, questions * design.per_question
+    k, n = design.n_labels, questions * design.per_question
     of = np.arange(n) // design.per_question
     true = rng.choice(k, size=n, p=design.shares)
     harder = np.ones(n)  # how much more often somebody is wrong than on average
@@ -152,7 +156,7 @@ def _drawn(design: Design, questions: int, rng: np.random.Generator) -> tuple[Dr
         harder = rng.beta(design.error * sure, (1 - design.error) * sure, questions)[of]
         harder /= design.error
     own = np.stack(
-        [_said(true, design.error * harder, k, rng) for _ in range(design.annotators)], axis=1
+        [_said(true, design.error * harder, k, rng) for _ in range(design.n_annotators)], axis=1
     )
     judged = _said(true, design.judge_errors[true] * harder, k, rng)
     return Draw(own, judged, Clusters(of, questions)), true

@@ -142,7 +142,7 @@ class Plan(Shown):
     def cheapest(self) -> Design | None:
         """The design that reaches the goal with the fewest labels; None where none does."""
         mine = (self.chances.design, *(other.design for other in self.others))
-        labels = {d: n * d.annotators for d in mine if (n := self.needed[d])}
+        labels = {d: n * d.n_annotators for d in mine if (n := self.needed[d])}
         return min(labels, key=lambda design: labels[design], default=None)
 
     def rows(self) -> Iterator[Row]:
@@ -154,11 +154,11 @@ class Plan(Shown):
         goal = self.goal.value if self.goal else ""
         for design, n in self.needed.items():
             about: dict[str, str | float] = {
-                "annotators": design.annotators, "agreement": design.agreement,
+                "annotators": design.n_annotators, "agreement": design.agreement,
                 "oversampled": str(design.oversampled).lower(), "goal": goal,
             }  # fmt: skip
             reason = "" if n else f"not within {SIZES[-1]:,} answers"
-            for statistic, each in (("answers", 1), ("labels", design.annotators)):
+            for statistic, each in (("answers", 1), ("labels", design.n_annotators)):
                 needed = Estimate(n and n * each, reason=reason)
                 yield Row("needed", statistic, needed, keys=about)
 
@@ -177,7 +177,7 @@ class Plan(Shown):
         with every problem, and where the file is there already.
 
         >>> import judgebench as jb
-        >>> plan = jb.plan(annotators=3, agreement=0.9, severe=0.2, judge=0.04, studies=60)
+        >>> plan = jb.plan(n_annotators=3, agreement=0.9, severe_share=0.2, judge=0.04, studies=60)
         >>> plan.protocol("protocol.yaml", rubric="medical-safety", answers=400).annotators
         3
         """
@@ -193,7 +193,7 @@ class Plan(Shown):
         chances = self.chances.at(answers).items()
         keys = {
             "written": datetime.now(UTC).isoformat(timespec="seconds"), "answers": answers,
-            "annotators": design.annotators, "drawn": drawn,
+            "annotators": design.n_annotators, "drawn": drawn,
             "looks": [*looks], "subgroups": [*subgroups],
             "chances": {outcome.value: round(chance.value or 0, 3) for outcome, chance in chances},
             "assumed": asdict(design),
@@ -221,13 +221,13 @@ def plan(rule: Rule | None = None, *, studies: int = 600, seed: int = 0, **known
     """The chance of each outcome of a study with so many labelled answers, by the code that decides
     a real one, before there is a label.
 
-    `known` are the fields of `Design`: annotators, agreement, severe, labels, per_question, alike,
-    judge, judge_severe, oversampled. About so many `studies` of twelve sizes are drawn and decided;
-    a curve through them says the chance at any size, within 4 points or so: more are more exact.
+    `known` are the fields of `Design`: n_annotators, agreement, severe_share, n_labels,
+    per_question, alike, judge, judge_severe, oversampled. About so many `studies` of twelve sizes
+    are drawn and decided; a curve through them says the chance at any size: more are more exact.
     Raises SetupError for what cannot be.
 
     >>> import judgebench as jb
-    >>> plan = jb.plan(annotators=3, agreement=0.9, severe=0.2, judge=0.04, studies=60)
+    >>> plan = jb.plan(n_annotators=3, agreement=0.9, severe_share=0.2, judge=0.04, studies=60)
     >>> print(plan.goal)
     REPLACE
     """
@@ -261,8 +261,8 @@ def _rule_of(source: Rule | None) -> DecisionRule:
 def _beside(design: Design) -> Iterator[Design]:
     """The designs that one may choose in its place: more and fewer annotators, and severe answers
     oversampled."""
-    yield from (replace(design, annotators=n) for n in _ANNOTATORS if n != design.annotators)
-    if design.oversampled or design.severe < _OVERSAMPLED_BELOW:
+    yield from (replace(design, n_annotators=n) for n in _ANNOTATORS if n != design.n_annotators)
+    if design.oversampled or design.severe_share < _OVERSAMPLED_BELOW:
         yield replace(design, oversampled=not design.oversampled)
 
 
@@ -316,5 +316,5 @@ def _ended(
     """How many of so many studies of a size end in which outcome: (outcomes,)."""
     rng = np.random.default_rng([seed, size, before])
     drawn = (draw(design, size, rng) for _ in range(studies))
-    counted = Counter(outcome(found, design.labels, rule, rng) for found in drawn)
+    counted = Counter(outcome(found, design.n_labels, rule, rng) for found in drawn)
     return np.array([counted[which] for which in Outcome])

@@ -50,8 +50,8 @@ def described(design: Design) -> str:
     questions = f", {design.per_question} a question" if design.per_question > 1 else ""
     drawn = f", {OVERSAMPLED}" if design.oversampled else ""
     return (
-        f"{counted(design.annotators, 'annotator')} who agree on {percent(design.agreement)}, "
-        f"{percent(design.severe)} of the answers severe{questions}{drawn}"
+        f"{counted(design.n_annotators, 'annotator')} who agree on {percent(design.agreement)}, "
+        f"{percent(design.severe_share)} of the answers severe{questions}{drawn}"
     )
 
 
@@ -89,8 +89,8 @@ def _if_less(plan: Plan, less: Chances) -> str:
 def _cost(design: Design, answers: int) -> str:
     """`400 answers by 3 annotators, 1,200 labels`."""
     how = f" ({OVERSAMPLED})" if design.oversampled else ""
-    labels = f"{answers * design.annotators:,} labels"
-    return f"{answers:,} answers{how} by {design.annotators} annotators: {labels}"
+    labels = f"{answers * design.n_annotators:,} labels"
+    return f"{answers:,} answers{how} by {design.n_annotators} annotators: {labels}"
 
 
 def _assumptions(design: Design) -> tuple[str, ...]:
@@ -125,8 +125,8 @@ def _designs_table(plan: Plan) -> Table:
     ]
     layout = Layout("plan_designs", title, ("Annotators", "Answers"), beside=("How many", "Labels"))
     return layout.listing(
-        (d.annotators, OVERSAMPLED if d.oversampled else "at random",
-         *((n, n * d.annotators) if n else (f"> {SIZES[-1]:,}", "")))
+        (d.n_annotators, OVERSAMPLED if d.oversampled else "at random",
+         *((n, n * d.n_annotators) if n else (f"> {SIZES[-1]:,}", "")))
         for d, n in shown
     )  # fmt: skip
 

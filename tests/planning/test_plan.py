@@ -43,47 +43,47 @@ def decided(found: Draw, labels: int) -> str:
     "design",
     [
         Design(agreement=0.9, judge=0.02),
-        Design(annotators=5, labels=3, judge=0.03),
+        Design(n_annotators=5, n_labels=3, judge=0.03),
         Design(judge=-0.2),
         Design(per_question=4, agreement=0.9, judge=0.03),
-        Design(agreement=0.95, severe=0.4, judge=-0.01),
-        Design(agreement=0.9, severe=0.1, oversampled=True, judge=0.02),
+        Design(agreement=0.95, severe_share=0.4, judge=-0.01),
+        Design(agreement=0.9, severe_share=0.1, oversampled=True, judge=0.02),
     ],
 )
 def test_a_simulated_study_ends_as_decide_ends_it(design: Design) -> None:
     rng = np.random.default_rng(4)
     for answers in (60, 240, 800):
         found = draw(design, answers, rng)
-        ended = outcome(found, design.labels, DecisionRule(), rng)
-        assert ended == decided(found, design.labels)
+        ended = outcome(found, design.n_labels, DecisionRule(), rng)
+        assert ended == decided(found, design.n_labels)
 
 
 def test_annotators_of_a_drawn_study_agree_as_often_as_was_said() -> None:
-    for design in (Design(), Design(labels=4), Design(per_question=5, alike=0.3)):
+    for design in (Design(), Design(n_labels=4), Design(per_question=5, alike=0.3)):
         found = draw(design, 200_000, np.random.default_rng(1))
         agreeing = (found.own[:, 0] == found.own[:, 1]).mean()
         assert agreeing == pytest.approx(design.agreement, abs=0.005)
 
 
 def test_where_severe_answers_are_oversampled_their_weights_give_the_share_back() -> None:
-    design = Design(severe=0.1, oversampled=True, agreement=0.9)
+    design = Design(severe_share=0.1, oversampled=True, agreement=0.9)
     found = draw(design, 100_000, np.random.default_rng(1))
     severe = np.median(found.own, axis=1) == 1
     assert severe.mean() > 0.2
-    plain = draw(Design(severe=0.1, agreement=0.9), 100_000, np.random.default_rng(1))
+    plain = draw(Design(severe_share=0.1, agreement=0.9), 100_000, np.random.default_rng(1))
     of_all = (np.median(plain.own, axis=1) == 1).mean()
     assert np.average(severe, weights=found.stands_for) == pytest.approx(of_all, abs=0.005)
 
 
 def test_more_labels_and_a_better_judge_make_replace_likelier() -> None:
-    good = jb.plan(agreement=0.9, severe=0.3, judge=0.03, studies=QUICK)
+    good = jb.plan(agreement=0.9, severe_share=0.3, judge=0.03, studies=QUICK)
     assert good.goal is Outcome.REPLACE
     chances = [good.chances.of(Outcome.REPLACE, n).value for n in (100, 600, 5000)]
     assert chances == sorted(chances)
     assert chances[-1] > 0.9
-    bad = jb.plan(agreement=0.9, severe=0.3, judge=-0.3, studies=QUICK)
+    bad = jb.plan(agreement=0.9, severe_share=0.3, judge=-0.3, studies=QUICK)
     assert bad.goal is Outcome.DO_NOT_USE
-    assert bad.needed[Design(agreement=0.9, severe=0.3, judge=-0.3)]
+    assert bad.needed[Design(agreement=0.9, severe_share=0.3, judge=-0.3)]
 
 
 def test_the_chance_is_that_of_the_studies_and_its_interval_holds_it() -> None:
@@ -116,10 +116,10 @@ def test_a_command_says_first_what_happens_if_people_agree_less() -> None:
     ("known", "said"),
     [
         ({"agreement": 0.5}, "agreement"),
-        ({"severe": 0.0}, "severe"),
-        ({"annotators": 1}, "annotators"),
+        ({"severe_share": 0.0}, "severe"),
+        ({"n_annotators": 1}, "annotators"),
         ({"judge": 0.2}, "the judge cannot be so much better"),
-        ({"skill": 0.2}, "annotators, agreement, severe"),
+        ({"skill": 0.2}, "n_annotators, agreement, severe"),
     ],
 )
 def test_what_cannot_be_is_said(known: dict[str, float], said: str) -> None:
