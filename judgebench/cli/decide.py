@@ -9,6 +9,7 @@ from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
+    AnchorsOption,
     AsJudge,
     DecisionRuleOption,
     Files,
@@ -28,6 +29,7 @@ def decide(
     require: list[str] = option(
         (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless it is reached. Repeatable."
     ),
+    anchors: AnchorsOption = None,
     looks: list[float] = option(
         (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
     ),
@@ -47,7 +49,7 @@ def decide(
     from judgebench.decisions.decision import unreached
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
-    decisions = jb.decide(study, rule=rule, looks=looks)
+    decisions = jb.decide(study, rule=rule, looks=looks, anchors=anchors)
     missed = unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)

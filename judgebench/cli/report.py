@@ -10,6 +10,7 @@ from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
+    AnchorsOption,
     AsJudge,
     DecisionRuleOption,
     Every,
@@ -153,6 +154,7 @@ def report(
     truth: Truth = AS_IN_THE_RUN,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
+    anchors: AnchorsOption = None,
     every: Every = False,
     columns: str = option("", "STATISTIC,…", _COLUMNS),
     by: str = option("", "COLUMN", _BY),
@@ -169,12 +171,14 @@ def report(
     """
     import judgebench as jb
     from judgebench.checklist import with_checklist
+    from judgebench.runs.from_tables import with_anchors
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = _opened(run, files, by, truth, as_judge, output)
     assert folder
+    study = with_anchors(study, anchors) if anchors else study
     measured = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
     found = _with_choice(measured, columns, by)
     if checklist:

@@ -10,6 +10,7 @@ way to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from judgebench.decisions.anchors import BOTH_MISS
 from judgebench.decisions.counts import Bools, StudyCounts
 from judgebench.decisions.decision import (
     AT_SEVERE,
@@ -162,6 +164,13 @@ NO_ATTACK = (
     "the rise by chosen rewordings (`attack_gain` of the rule) was not measured on answers that "
     "people call bad: name `best-of-16` under `stress: attacks:` of a bench.yaml, and run "
     "`judgebench stress bench.yaml`"
+)
+
+
+NO_ANCHORS = Estimate(
+    None,
+    reason="the rule names `anchors`, and no answers with known labels were given: --anchors FILE, "
+    "in Python anchors=",
 )
 
 
@@ -563,6 +572,23 @@ def stress_conditions(
             yield _at_most("planted", row.estimate, bounds["planted"])
     if "attack_gain" in bounds:
         yield _attack_gain(stress.select("best_of", "attack_gain", **about), bounds["attack_gain"])
+
+
+def anchor_conditions(
+    anchors: Results, judge: str, metric: str, rule: DecisionRule
+) -> Iterator[Condition]:
+    """The share of severe anchors that annotators and judge both miss, where the rule names it;
+    unclear without anchors."""
+    bound = rule.replace.anchors
+    if bound is None:
+        return
+    rows = anchors.select("anchors", BOTH_MISS, judge=judge, metric=metric)
+    condition = _at_most("anchors", rows[0].estimate if rows else NO_ANCHORS, bound)
+    n_needed = math.ceil(math.log(1 - rule.level) / math.log(1 - bound))
+    if condition.missing and condition.estimate.n < n_needed:
+        missing = f"at least {n_needed} anchors with a severe flaw are needed, none of them missed"
+        condition = replace(condition, missing=missing)
+    yield condition
 
 
 def _attack_gain(rows: Sequence[Row], bound: float) -> Condition:

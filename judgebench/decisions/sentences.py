@@ -12,6 +12,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from judgebench.alignment.judge_scores import coverage_in_words
+from judgebench.decisions.anchors import BOTH_MISS, CONSENSUS, FINDS_MORE
 from judgebench.decisions.conditions import NO_SEVERE_PAIR, SEVERITY
 from judgebench.decisions.decision import (
     AT_SEVERE,
@@ -53,6 +54,10 @@ _WORDS: Mapping[Outcome, str] = {
 }
 _MOST_NAMED = 4  # decisions in a sentence
 _CHANGE = f"Read its {MISSES}, then change its prompt or model"
+_SHARED_ERROR = (
+    "Read the anchors that annotators and judge missed, then change the guidelines and the prompt: "
+    "labels made by them carry the same error."
+)
 _STRESS_KINDS = {"robustness", "planted", "attack_gain"}
 AGREEMENT = "humans_accuracy"  # the condition that speaks of the shares of a line
 
@@ -185,6 +190,8 @@ def _improve(d: Decision, shares: Shares) -> str:
     failed_keys = {c.key for c in d.replace if _fails(c)}
     if failed_keys and failed_keys <= _STRESS_KINDS:
         return f"{_CHANGE}.".replace(MISSES, STRESSED)
+    if failed_keys == {"anchors"}:
+        return _SHARED_ERROR
     failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
     if failed:
         share = percent(failed.estimate.value)
@@ -206,6 +213,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     "filter",
     Outcome.CANT_TELL: "the data show neither, or what the outcome rests on is not declared",
 }
+ANCHORS_MISS = "Anchors cannot show errors that are unlike the flaws planted in them."
 STATES = (
     f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound; of "
     "a group of answers, it is not shown to be worse than its bound. "
@@ -509,3 +517,34 @@ def threshold_text(threshold: float) -> str:
     if math.isinf(threshold):
         return "none is sent" if threshold > 0 else "all are sent"
     return f"{threshold:.3g}"
+
+
+def anchor_sentences(decisions: Decisions) -> Iterator[str]:
+    """Say what annotators and judges found of the severe anchors, and what these cannot show."""
+    rows, level = decisions.anchors, decisions.rule.level
+    for row in rows.select("anchors", BOTH_MISS):
+        keys = {"metric": row.metric, "judge": row.judge}
+        title, missed = decisions.titles[row.metric], row.estimate
+        if missed.value is None:
+            yield f"{title}, {row.judge}: {missed.reason}."
+            continue
+        by_people = rows.find("found", "anchors", metric=row.metric, who=CONSENSUS)
+        by_judge = rows.find("found", "anchors", **keys)
+        yield (
+            f"{title}: of the answers with a known severe flaw (anchors) the annotators' consensus "
+            f"found {_count(by_people)} and {row.judge} {_count(by_judge)}. Both missed "
+            f"{_count(missed)}: at most {percent(missed.high)} of such answers "
+            f"({100 * level:.4g} % interval)."
+        )
+        p = rows.find(FINDS_MORE, "anchors", **keys).value
+        if p is not None and p <= 1 - level:
+            yield (
+                f"{title}: annotators miss severe flaws that {row.judge} finds (McNemar's test, "
+                f"p = {p:.2g})."
+            )
+    if rows.rows:
+        yield ANCHORS_MISS
+
+
+def _count(share: Estimate) -> str:
+    return f"{round((share.value or 0) * share.n):,} of {share.n:,}"

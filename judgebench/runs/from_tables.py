@@ -9,13 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.open import Truth, is_run, open_run, truth_config
 from judgebench.stats.intervals import LEVEL
 from judgebench.studies.answers import indexed
 from judgebench.studies.reference_labels import TruthConfig, kept_columns
-from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, study_of
+from judgebench.studies.study import ANCHORS, JudgeKind, JudgeVerdicts, Study, study_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,3 +266,24 @@ def study_from(
     if settled_keys := [key for key, value in settled.items() if value is not None]:
         raise SetupError([Problem(message, field=key) for key in settled_keys])
     return given
+
+
+def with_anchors(study: Study, labels: Tables) -> Study:
+    """The study without the answers whose right label is known, which stand beside it.
+
+    `labels` are the annotators' on these answers and the right ones, of `adjudicated`. Raises
+    SetupError for every problem of the table, and where it has no right label.
+    """
+    from judgebench.data.load import read_study
+    from judgebench.data.reading import GivenTables, infer_layout, sources_of
+
+    layout = infer_layout(GivenTables(labels=sources_of(labels, "anchors")), rubric=study.rubric)
+    data = read_study(layout)
+    if not any(label.adjudicated for label in data.labels):
+        message = "has no known label: it is that of the annotator"
+        raise SetupError(Problem(message, field="anchors", allowed=ADJUDICATED))
+    known = study_of(study.rubric, indexed(data.answers), data.labels, study.config, study.level)
+    anchors = replace(known, judges=study.judges)
+    is_anchor = np.isin([*study.answers.item_ids()], [*anchors.answers.item_ids()])
+    others = study.only(np.flatnonzero(~is_anchor))
+    return replace(others, beside={**others.beside, ANCHORS: anchors})
