@@ -118,7 +118,7 @@ async def saves_of_all(study: Path, address: str, in_flight: int) -> tuple[float
         port = address.rpartition(":")[2]
         with open_store(study) as store:
             for n in range(PEOPLE):
-                token = store.enter(store.make_link(f"p{n}", "annotator", 600), 600)
+                token = store.enter(store.make_link(f"p{n}", 600), 600)
                 bodies = iter([{"events": [event(k)]} for k in range(SAVES)])
                 cookie = f"judgebench-{port}-annotator={token}"
                 work += [saves(cookie, bodies) for _ in range(in_flight)]

@@ -80,7 +80,7 @@ from judgebench.stats.paired_tests import alternative_annotator_test
 from judgebench.studies.answers import IndexedAnswers, indexed
 from judgebench.studies.reference_labels import TruthConfig
 from judgebench.tuning.examples import BySystem
-from judgebench.tuning.training import Head, balanced, words
+from judgebench.tuning.training import BALANCED, Head, words
 
 RULE = DecisionRule()
 LEVELS = 5  # of a scale; labels beyond that stand in no order, so that no distance is counted
@@ -658,7 +658,7 @@ def teach(world: Taught, draws: int, seed: int) -> Learnt:
 
 def _learners() -> Mapping[str, Learner]:
     return {
-        "bag-of-words": Head("bag-of-words", _RUBRIC, words(), balanced),
+        "bag-of-words": Head("bag-of-words", _RUBRIC, words(), BALANCED),
         "by-system": BySystem(_RUBRIC),
     }
 

@@ -58,7 +58,7 @@ class Feature:
 
 _DECLARED: Sequence[Feature] = (
     Feature(
-        "annotate", "annotation", section="annotate", table="served/study.sqlite",
+        "annotate", "annotation", table="served/study.sqlite",
         files=(FileKind("annotation study", ("annotators", "per_item")),),
     ),
     Feature("certificate", "certificate"),

@@ -597,9 +597,10 @@ In {{ rubric }}, sort the labels from the least to the most severe and write `ki
 their order cannot be guessed. Where no label is worse than another, delete `order: unknown`.
 {% endif %}
 {% if lacking %}
-Collect labels: judgebench annotate init {{ bench }} --to study, with \
-`annotate: {annotators: [ann, ben]}` in that file (docs/annotate.md); or have annotators \
-fill copies of {{ labels }} and add these to `data` in {{ bench }}.
+Collect labels: write `{name: labels, items: {{ layout }}, rubric: {{ rubric }}, annotators: \
+[ann, ben]}` into annotate.yaml and call judgebench annotate init annotate.yaml --to study \
+(docs/annotate.md); or have annotators fill copies of {{ labels }} and add these to `data` in \
+{{ bench }}.
 {% endif %}
 {% if not judges and has_texts %}
 In {{ bench }}, name the judges.

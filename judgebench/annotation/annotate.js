@@ -234,6 +234,41 @@ const remembered = (storage, key, value) => {
       return true; // a browser that keeps nothing, for nobody
     }
   };
+  // What this browser keeps for a reload without the server (worker.js): the page, its items and
+  // pictures as they came, and the labels since. A browser that keeps nothing goes on without.
+  const openKept = async () => (sheet ? null : globalThis.caches?.open("judgebench annotate").catch(() => null));
+  const keep = async () => {
+    const items = work.items.map((listed) => {
+      const { labels, remark, notes, sent_back } = entries.get(listed.id) || listed;
+      return { ...listed, labels, remark, notes, sent_back };
+    });
+    await (await openKept())?.put("/api/work", Response.json({ ...work, items }));
+  };
+  const forget = async () => {
+    const kept = await openKept();
+    const requests = (await kept?.keys()) || [];
+    for (const request of requests) if (new URL(request.url).pathname !== "/") await kept.delete(request);
+  };
+  // The work since the items came; without a worker they came from the server.
+  const readKept = async (assignment) => {
+    const kept = await openKept();
+    if (navigator.serviceWorker?.controller) {
+      const since = await (await kept?.match("/api/work"))?.json();
+      return since?.annotator === assignment.work.annotator ? since : assignment.work;
+    }
+    forget().then(() => kept?.put("/api/assignment", Response.json(assignment))).catch(() => {});
+    return assignment.work;
+  };
+  const startWorker = async () => {
+    const { serviceWorker } = navigator;
+    if (!serviceWorker) return;
+    const isNew = !serviceWorker.controller;
+    const isReady = new Promise((resolve) => (serviceWorker.oncontrollerchange = resolve));
+    await serviceWorker.register("worker.js");
+    if (!isNew) return;
+    await isReady;
+    PICTURES.clear(); // what came before the worker is fetched once more, so that it is kept
+  };
   const sendBatch = async (size) => {
     const batch = queue.entries().slice(0, size);
     let reply;
@@ -242,11 +277,12 @@ const remembered = (storage, key, value) => {
     } catch (error) {
       if (error.status !== 400 && error.status !== 413) throw error;
       if (batch.length > 1) return 1; // which event is it? one after the other
-      reply = { saved: [], refused: [{ client_id: batch[0][1].client_id }] };
+      reply = { saved: [], refused: { [batch[0][1].client_id]: "" } };
     }
-    const refused = new Set(reply.refused.map(({ client_id }) => client_id));
+    const refused = new Set(Object.keys(reply.refused));
     const settled = new Set([...reply.saved, ...refused]);
     if (!batch.some(([, event]) => settled.has(event.client_id))) throw new Error("no answer");
+    await keep().catch(() => {}); // before they leave the queue
     for (const [name, event] of batch) {
       if (!settled.has(event.client_id)) continue;
       queue.remove(name);
@@ -311,6 +347,7 @@ const remembered = (storage, key, value) => {
   const retry = () => (queue.size() ? send() : refresh());
   const signedOut = () => {
     isEnded = true;
+    forget();
     const unsent = queue?.size() ? ` ${words("unsent", { n: queue.size() })}.` : "";
     close(words("signed_out_title"), words("signed_out") + unsent);
   };
@@ -336,8 +373,11 @@ const remembered = (storage, key, value) => {
     return box;
   };
   const labelOf = (field) => entries.get(at).labels[field.key];
-  const option = (field, { value, text, about }, [n, total]) => {
+  // "A is better" and "cannot tell" are words of the page, all other labels those of the study.
+  const optionText = ({ text, letter }) => (letter ? words("is_better", { letter }) : text);
+  const option = (field, { value, text, about, letter }, [n, total]) => {
     const box = born("label", value === CANNOT_TELL ? "option unsure" : "option");
+    if (letter || value === CANNOT_TELL) box.removeAttribute("lang");
     box.dataset.first = words("first"); // beside the label that counts where only one does
     const input = el("input");
     input.type = field.together ? "checkbox" : "radio";
@@ -358,7 +398,7 @@ const remembered = (storage, key, value) => {
     const digitKey = el("kbd", "", value === CANNOT_TELL ? "0" : n < 10 ? String(n) : "");
     digitKey.setAttribute("aria-hidden", "true");
     digitKey.hidden = !digitKey.textContent;
-    const label = el("span", "", text);
+    const label = el("span", "", optionText({ text, letter }));
     if (about) label.append(" ", born("span", "about", about));
     box.append(input, digitKey, label);
     return box;
@@ -375,7 +415,6 @@ const remembered = (storage, key, value) => {
     const isShort = field.options.every(({ about, text }) => !about && text.length <= 20);
     const choices = el("div", isShort ? "options short" : "options");
     const unsure = option(field, { value: CANNOT_TELL, text: words("cannot_tell") }, Array(2).fill(field.options.length + 1));
-    unsure.removeAttribute("lang"); // the page's own words
     choices.append(...field.options.map((each, i) => option(field, each, [i + 1, field.options.length + 1])), unsure);
     box.append(legend, choices);
     box.addEventListener("focusin", () => activate(field.key, false));
@@ -401,9 +440,12 @@ const remembered = (storage, key, value) => {
     return box;
   };
   // Headings that judgebench gives are words of the page; behind a word may stand a letter.
-  const HEADINGS = ["question", "answer", "reference", "user", "assistant"];
+  const HEADINGS = ["question", "answer", "reference", "user", "assistant", "labels_in_question"];
   const headingOf = ({ heading }) =>
-    heading.replace(/^\w+/, (word) => (HEADINGS.includes(word.toLowerCase()) ? words(word.toLowerCase()) : word));
+    heading.replace(/^(Labels in question|\w+)/, (text) => {
+      const key = text.toLowerCase().replaceAll(" ", "_");
+      return HEADINGS.includes(key) ? words(key) : text;
+    });
   const showTexts = () => {
     $("guidelines").querySelector(".reading").replaceChildren(textBox(work.guidelines, raw.get()));
     const { sections } = entries.get(at).screen;
@@ -620,8 +662,9 @@ const remembered = (storage, key, value) => {
 
   // --- the rest of the page ----------------------------------------------------------------------
   const labelText = (field, label) => {
-    const texts = givenIn(field, label).map((value) => field.options.find((each) => each.value === value)?.text);
-    return label === CANNOT_TELL ? words("cannot_tell") : texts.join(BETWEEN);
+    if (label === CANNOT_TELL) return words("cannot_tell");
+    const texts = givenIn(field, label).map((value) => optionText(field.options.find((each) => each.value === value) || {}));
+    return texts.join(BETWEEN);
   };
   const listedItem = ({ id, state, round }, i) => {
     const entry = entries.get(id);
@@ -697,6 +740,12 @@ const remembered = (storage, key, value) => {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
+  const takeWork = (latest) => {
+    work = latest;
+    for (const { id, labels, remark, notes, sent_back } of work.items)
+      if (entries.has(id)) take(id, { ...entries.get(id), labels, remark, notes, sent_back });
+    applyQueue(new Set(entries.keys()));
+  };
   // What another device or the lead did since: labels, answers, items sent back, handed on or new.
   const updateWork = async () => {
     const [before, nDone] = [nChanges, nOf("done")];
@@ -705,10 +754,8 @@ const remembered = (storage, key, value) => {
       reached();
       if (latest.annotator !== work.annotator) return location.reload();
       if (nChanges !== before) return; // it may say what was so before: the next answer tells
-      work = latest;
-      for (const { id, labels, remark, notes, sent_back } of work.items)
-        if (entries.has(id)) take(id, { ...entries.get(id), labels, remark, notes, sent_back });
-      applyQueue(new Set(entries.keys()));
+      takeWork(latest);
+      if (nOf("done") !== nDone) keep().catch(() => {});
       if (at && !item()) goOn();
       else if (!at && nOf("done") !== nDone) finish(); // an item was sent back
       else paint();
@@ -733,6 +780,7 @@ const remembered = (storage, key, value) => {
     try {
       const { role } = token ? await ask("api/enter", { token }) : {};
       if (role === "lead") return location.replace("lead");
+      if (role) await forget(); // the items may be those of somebody before
     } catch (error) {
       if (!error.status || error.status === 429 || error.status >= 500) throw error;
     }
@@ -746,8 +794,10 @@ const remembered = (storage, key, value) => {
     try {
       assignment = sheet ? structuredClone(sheet) : await alone(enter);
     } catch (error) {
-      if (error.status === 401 || error.status === 403)
+      if (error.status === 401 || error.status === 403) {
+        forget();
         return close(words("open_link_title"), words("open_link"));
+      }
       return close(words("no_server_title"), words("no_server"), button(words("try_again"), start, "strong"));
     }
     if (!assignment) return; // the lead, who goes to another page
@@ -760,12 +810,12 @@ const remembered = (storage, key, value) => {
     });
     steps = remembered(sessionStorage, `judgebench annotate ${work.study}\n${work.annotator}\nundo`, []);
     for (const [id, entry] of Object.entries(assignment.screens)) take(id, entry);
-    applyQueue(new Set(entries.keys()));
+    takeWork(await readKept(assignment).catch(() => work));
     for (const [name, address] of Object.entries(assignment.pictures || {})) PICTURES.set(name, address);
     showFrame();
     if (!sheet) {
       send();
-      loadPictures().catch(() => {}); // again once the connection is back
+      startWorker().then(loadPictures).catch(() => {}); // again once the connection is back
     }
     const [next] = following();
     if (next) await show(next.id);

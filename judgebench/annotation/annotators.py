@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from judgebench.annotation import assignment
-from judgebench.annotation.config import check_reserved
+from judgebench.annotation.config import check_annotators
 from judgebench.annotation.store import Store, known_person
 from judgebench.errors import Problem, SetupError
-from judgebench.people.page import check_people
 from judgebench.text import counted
 
 
@@ -19,9 +18,8 @@ def add_annotator(store: Store, name: str) -> list[str]:
     with store.writing():
         if name in store.present:
             raise SetupError(Problem("labels already", field="name", found=name))
-        everybody = [*(other for other in store.annotators if other != name), name]
-        check_people(everybody, "name")
-        check_reserved(everybody)
+        others = [other for other in store.annotators if other != name]
+        check_annotators([*others, name], "name")
         labelled, everybodys = store.orders.get(name, []), store.for_everybody
         common = [key for key in store.screens if key in everybodys and key not in labelled]
         freed, n_present = dict[str, list[str]](), len(store.present) + 1
@@ -49,9 +47,7 @@ def hand_over(store: Store, name: str) -> list[str]:
 def _unbegun(store: Store, name: str) -> list[str]:
     screens = store.screens
     return [
-        key
-        for key in store.assigned(name)
-        if screens[key].screen.state(store.labels(name, key)) == "new"
+        key for key in store.assigned(name) if screens[key].state(store.labels(name, key)) == "new"
     ]
 
 
@@ -64,7 +60,7 @@ def _give_to_others(store: Store, freed: Mapping[str, Collection[str]]) -> list[
     }
     # The server does not know systems: items of one question are all that it can keep apart.
     strata = {
-        key: ("", store.screens[key].screen.group)
+        key: ("", store.screens[key].group)
         for keys in freed.values()
         for key in keys
         if key not in common

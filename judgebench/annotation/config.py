@@ -1,7 +1,8 @@
-"""annotate.yaml, or the key `annotate` of a bench.yaml: what is labelled, by whom, and how much."""
+"""annotate.yaml: what is labelled, by whom, and how much."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,24 +15,23 @@ from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
 from judgebench.data.load import load_data
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import StrictModel, load_with_lines, read_text, validate
 from judgebench.judges.config import Name
-from judgebench.people.page import check_people
 from judgebench.records import ADJUDICATED, Answer, Dataset
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.runs.bench import BenchConfig
-from judgebench.runs.load import Gathered, bench_file, read_config
+from judgebench.runs.load import Gathered
 
 Task = Literal["labels", "ranking", "preference", "criteria"]
 Paths = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
 ]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # can name a file on every system
 _ANSWERS = Rubric.from_labels({"annotation": ["1", "2"]})  # of a ranking, which needs no rubric
 
 
 class AnnotateConfig(StrictModel):
-    """The key `annotate` of bench.yaml, whose data and rubric are then labelled.
+    """annotate.yaml. Paths are seen from its folder.
 
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
     `background`, after a round of `calibration` items for everybody. Where `auto_advance`, the last
@@ -40,7 +40,12 @@ class AnnotateConfig(StrictModel):
     gold.
     """
 
+    name: Name
     task: Task = "labels"
+    items: Paths = Field(min_length=1)
+    rubric: str = ""
+    metrics: tuple[str, ...] = ()
+    pairs: PairsConfig | None = None
     annotators: tuple[str, ...] = Field(min_length=1)
     per_item: int = Field(default=2, ge=1)
     calibration: int = Field(default=0, ge=0)
@@ -56,33 +61,23 @@ class AnnotateConfig(StrictModel):
         return self.annotators == GOLD
 
 
-class StudyConfig(AnnotateConfig):
-    """annotate.yaml. Paths are seen from its folder."""
-
-    name: Name
-    items: Paths = Field(min_length=1)
-    rubric: str = ""
-    metrics: tuple[str, ...] = ()
-    pairs: PairsConfig | None = None
-
-
 @dataclass(frozen=True)
 class Setup:
     """A checked study, before anything is written.
 
     `rubric` holds the metrics that are asked; None of a ranking. `gold` are the known labels of
-    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` why
-    others are not.
+    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
+    addresses of others, which stay text.
     """
 
-    config: StudyConfig
+    config: AnnotateConfig
     file: Path
     rubric: Rubric | None
     dataset: Dataset
     guidelines: str
     gold: Mapping[str, Mapping[str, str]]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
-    not_shown: Mapping[str, str] = field(default_factory=dict)
+    not_shown: Sequence[str] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -90,21 +85,16 @@ class Setup:
         return [self.guidelines, *map(_text_of, self.dataset.answers)]
 
 
-def load_setup(path: Path) -> Setup:
-    """The study that an annotate.yaml or a bench.yaml describes. Labels in the data are left out.
+def load_setup(file: Path) -> Setup:
+    """The study that an annotate.yaml describes. Labels in the data are left out.
 
     Raises SetupError with every problem of the file and of the files that it names.
     """
-    file = path if path.suffix in (".yaml", ".yml") else bench_file(path)
     value, node = load_with_lines(file)
+    config = validate(value, AnnotateConfig, str(file), node)
     gather = Gathered(str(file))
-    if isinstance(value, Mapping) and "data" in value:
-        bench, _ = read_config(file, data_needed=True)
-        config, folder = _of_bench(bench, file), bench.data_home(file, None)
-    else:
-        config, folder = validate(value, StudyConfig, str(file), node), None
     rubric = gather("rubric", _rubric, config, file)
-    items = gather("items", _read, config, rubric, file, folder)
+    items = gather("items", _read, config, rubric, file)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
     known = None
@@ -112,8 +102,7 @@ def load_setup(path: Path) -> Setup:
         gather.tell("gold", Problem("is for other tasks", found=config.task, allowed="labels"))
     elif config.gold and items and rubric:
         known = gather("gold", read_gold, file.parent / config.gold, items, rubric)
-    gather("annotators", check_people, config.annotators, "")
-    gather("annotators", check_reserved, config.annotators)
+    gather("annotators", check_annotators, config.annotators)
     gather.raise_any()
     assert items is not None
     dataset, gold = known or (items, {})
@@ -130,28 +119,23 @@ def _text_of(row: Answer) -> str:
     return "\n\n".join([row.question, row.text, row.reference or "", *parts])
 
 
-def check_reserved(names: Sequence[str]) -> None:
-    """Raises SetupError for names that are no annotator's; `adjudicated` may label alone."""
-    reserved = [name for name in names if name.casefold() in (LEAD, ADJUDICATED)]
-    if reserved and tuple(names) != GOLD:
-        message = "is no name for an annotator"
-        raise SetupError([Problem(message, found=name) for name in sorted(reserved)])
+def check_annotators(names: Sequence[str], field: str = "") -> None:
+    """Raises SetupError for names that are reserved, occur twice or cannot name a file;
+    `adjudicated` may label alone."""
+    taken = set[str]() if tuple(names) == GOLD else {LEAD, ADJUDICATED}
+    problems = []
+    for name in names:
+        if not _NAME.fullmatch(name):
+            allowed = "letters a to z, digits, full stops, dashes and underscores"
+            problems.append(Problem("cannot name a file", "", None, field, shorten(name), allowed))
+        elif name.casefold() in taken:
+            wrong = "is reserved, or named twice"
+            problems.append(Problem(wrong, field=field, found=shorten(name)))
+        taken.add(name.casefold())
+    raise_any(problems)
 
 
-def _of_bench(bench: BenchConfig, file: Path) -> StudyConfig:
-    """A bench.yaml as a study. Raises SetupError where it says nothing of annotators."""
-    section = bench.section("annotate", AnnotateConfig)
-    if section is None:
-        message = "says nothing of who labels: add the key `annotate` with annotators"
-        raise SetupError(Problem(message, str(file), None, "annotate"))
-    names = (bench.data,) if isinstance(bench.data, str) else bench.data
-    items = tuple(name for name in names if not name.endswith(".sqlite"))  # what comes of it
-    values = {**section.model_dump(), "name": bench.name, "items": items, "rubric": bench.rubric}
-    values |= {"metrics": bench.metrics, "pairs": bench.pairs}
-    return validate(values, StudyConfig, str(file))
-
-
-def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
+def _rubric(config: AnnotateConfig, file: Path) -> Rubric | None:
     if config.task == "ranking":
         return None
     if not config.rubric:
@@ -160,14 +144,12 @@ def _rubric(config: StudyConfig, file: Path) -> Rubric | None:
     return rubric.only(config.metrics) if config.metrics else rubric
 
 
-def _read(
-    config: StudyConfig, rubric: Rubric | None, file: Path, folder: Path | None
-) -> Dataset | None:
+def _read(config: AnnotateConfig, rubric: Rubric | None, file: Path) -> Dataset | None:
     if rubric is None and config.task != "ranking":
         return None
     pairs = config.pairs.wanted(file, config.seed) if config.pairs else None
     paths = [file.parent / name for name in config.items]
-    dataset = load_data(paths, rubric or _ANSWERS, folder=folder, pairs=pairs)
+    dataset = load_data(paths, rubric or _ANSWERS, pairs=pairs)
     raise_any([Problem("its items have no text to label", x) for x in dataset.textless])
     return dataset
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from judgebench.annotation.screens import Screen
-from judgebench.annotation.store import GOLD, KEY, Round, Store, by_screen, snapshot
+from judgebench.annotation.screens import Round, Screen
+from judgebench.annotation.store import GOLD, KEY, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
@@ -19,9 +19,6 @@ from judgebench.text import counted
 
 Row = dict[str, str]
 _ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
-_LEFT_OUT: Mapping[Round, str] = {
-    "calibration": "of the calibration round (--calibration)", "gold": "of gold items",
-}  # fmt: skip
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
@@ -57,13 +54,13 @@ def table_rows(path: Path) -> list[Row]:
     return [*rows, *unlabelled]
 
 
-def rubric_of(path: Path) -> Rubric | None:
+def rubric_of(path: Path) -> Rubric:
     """The rubric of a study, under the study's name, given its folder or its file. Raises
     SetupError."""
     with snapshot(path) as store:
-        rubric, name = store.meta.get("rubric"), store.meta["name"]
+        meta = store.meta
     # What is decided on is called as the study is, whatever rubric it borrows.
-    return Rubric.model_validate(rubric).model_copy(update={"name": name}) if rubric else None
+    return Rubric.model_validate({**meta["rubric"], "name": meta["name"]})
 
 
 def collected_as(path: Path) -> list[str]:
@@ -110,7 +107,7 @@ def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
     blind = {} if store.annotators == GOLD else {"made_blind": "yes"}
     rows: list[Row] = []
     for (who, name), labels in sorted(by_screen(events).items(), key=lambda at: at[0][::-1]):
-        screen, targets = store.screens[name].screen, key.screens[name]
+        screen, targets = store.screens[name], key.screens[name]
         is_whole = all(labels.get(field.key) for field in screen.fields)
         if key.task == "ranking" and (who == ADJUDICATED or not is_whole):
             continue  # a rank means something beside all others of one expert
@@ -175,11 +172,12 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         key, folder = key_of(store), store.path.parents[1]
         rounds = _ROUNDS[calibration]
         rows = rows_of(store, key, _screens(store, rounds))
-        left_out = _left_out(store, key, rounds, len(rows))
+        n_left_out = len(rows_of(store, key, store.screens)) - len(rows)
         table = [*rows, *_unlabelled(store, key, rows)]
         beside = "LABELS.csv " if store.annotators == GOLD else ""
+    left_out = f"left out: {counted(n_left_out, 'label')} of calibration or gold items"
     if not rows:
-        raise SetupError([Problem("holds nothing to export", str(study)), *map(Problem, left_out)])
+        raise SetupError([Problem("holds nothing to export", str(study)), Problem(left_out)])
     is_ranking = key.task == "ranking"
     file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
     replace_own(file, _table(table, is_ranking), b',"study"\n', "export")
@@ -188,7 +186,7 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
         "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
-    return [f"{file}: {counted(len(rows), 'row')}", *left_out, following]
+    return [f"{file}: {counted(len(rows), 'row')}", *([left_out] if n_left_out else []), following]
 
 
 def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:
@@ -197,16 +195,6 @@ def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:
         if file.exists() and mark not in file.read_bytes():
             raise SetupError(Problem(f"is no {kind}, and is not overwritten", str(file)))
         write_atomically(file, content)
-
-
-def _left_out(store: Store, key: Key, rounds: Collection[Round], n_rows: int) -> list[str]:
-    """Sentences on the labels that are not in the table of so many rows."""
-    sentences = []
-    for name, why in _LEFT_OUT.items():
-        n_left = len(rows_of(store, key, _screens(store, {*rounds, name}))) - n_rows
-        if n_left:
-            sentences.append(f"left out: {counted(n_left, 'label')} {why}")
-    return sentences
 
 
 def _table(rows: Sequence[Row], is_ranking: bool) -> bytes:

@@ -1,12 +1,10 @@
 """Human labels, collected blind and balanced by a small web app."""
 
-from judgebench.annotation.config import AnnotateConfig
 from judgebench.annotation.export import collected_as, rubric_of, table_rows
 from judgebench.annotation.init import study_in_words
 from judgebench.runs.features import FeatureParts
 
 PARTS = FeatureParts(
-    settings=AnnotateConfig,
     checks={"annotation study": study_in_words},
     rows=table_rows,
     rubric=rubric_of,

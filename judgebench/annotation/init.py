@@ -13,8 +13,8 @@ from typing import Any
 from judgebench.annotation import assignment
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.pictures import name_pictures
-from judgebench.annotation.store import KEY, LEAD, SERVED, Round, Store, link_of, open_store
+from judgebench.annotation.pictures import ALLOWED, name_pictures
+from judgebench.annotation.store import KEY, LEAD, SERVED, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden
 from judgebench.errors import Problem, SetupError, pip_install, raise_any, shorten
@@ -47,8 +47,8 @@ class SetupReport:
 
 
 def annotate(file: str | Path, to: str | Path, *, new_version: bool = False) -> SetupReport:
-    """Make the study in which people label the items of an annotate.yaml, or of a bench.yaml with
-    the key `annotate`: blind screens, who labels what, and a link for everybody.
+    """Make the study in which people label the items of an annotate.yaml: blind screens, who
+    labels what, and a link for everybody.
 
     With `new_version` the folder holds the study already, and goes on with the items as they are
     now: labels count as long as text and question stay the same. Raises SetupError with every
@@ -110,9 +110,9 @@ def _facts(setup: Setup, store: Store) -> list[str]:
 
 def _not_shown(setup: Setup) -> Iterator[str]:
     """The pictures and formulas that annotators see as text, and why."""
-    for reason in dict.fromkeys(setup.not_shown.values()):
-        addresses = [shorten(a) for a, why in setup.not_shown.items() if why == reason]
-        yield f"not shown, since it {reason}: {', '.join(addresses)}"
+    if setup.not_shown:
+        addresses = ", ".join(map(shorten, setup.not_shown))
+        yield f"not shown, since {ALLOWED} are pictures here: {addresses}"
     if lacks_maths(setup.texts):
         yield f"formulas are shown as TeX; to show them as formulas: {pip_install('maths')}"
 
@@ -127,8 +127,7 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
     for one in build(setup, secret):
         name = ids.setdefault(item_of(one.targets), f"s{len(ids) + 1:04}")
         built[name] = replace(one, screen=one.screen.model_copy(update={"id": name}))
-        gone = {k: v for k, v in before.get(name, {}).items() if k not in one.targets}
-        screens[name] = {**gone, **one.targets}
+        screens[name] = {**before.get(name, {}), **one.targets}
     shown = {name: one.screen.hash for name, one in built.items()}
     study = known.study if known else content_hash([setup.config.model_dump(mode="json"), shown])
     return Key(study=study, task=setup.config.task, secret=secret, screens=screens), built
@@ -151,12 +150,6 @@ def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
 def _gold(built: Mapping[str, Built]) -> dict[str, Mapping[str, str]]:
     """The known labels of gold items, by screen and metric."""
     return {name: one.gold for name, one in built.items() if one.gold}
-
-
-def _strata(built: Mapping[str, Built]) -> dict[str, tuple[str, str]]:
-    """The systems and the question of each screen. Gold items are spread as those of one question
-    are."""
-    return {name: (one.systems, "" if one.gold else one.question) for name, one in built.items()}
 
 
 def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
@@ -187,26 +180,25 @@ def _put_version(
     """Keep what is new or has changed, and give new items to people, behind those they have. Who is
     new has the calibration round first. Returns the ids of new and changed screens, and how many
     are gone."""
-    config, strata, gold = setup.config, _strata(built), _gold(built)
+    config, gold = setup.config, _gold(built)
+    strata = {name: (one.systems, one.question) for name, one in built.items()}
     before, meta = store.screens, _meta(setup, key, built)
-    drawn = store.rows("SELECT DISTINCT id FROM screens WHERE round = 'calibration'")
-    calibration = [name for name in built if name in {row["id"] for row in drawn}]
+    drawn = store.in_round("calibration")
+    calibration = [name for name in built if name in drawn]
     if not before:
         others = [name for name in built if name not in gold]
         calibration = [*assignment.order(others, strata, "", config.seed)[: config.calibration]]
-    rounds: dict[str, Round] = dict.fromkeys(calibration, "calibration")
-    rounds |= dict.fromkeys(gold, "gold")
-    now = {name: (one.screen.hash, one.round) for name, one in before.items()}
-    put = [
-        one.screen
+    rounds = dict.fromkeys(calibration, "calibration") | dict.fromkeys(gold, "gold")
+    screens = {
+        name: one.screen.model_copy(update={"round": rounds.get(name, "main")})
         for name, one in built.items()
-        if now.get(name) != (one.screen.hash, rounds.get(name, "main"))
-    ]
-    gone = now.keys() - built.keys()
+    }
+    put = [screen for name, screen in screens.items() if before.get(name) != screen]
+    gone = before.keys() - built.keys()
     changed = {k: meta[k] for k in _CHANGEABLE if store.meta[k] != meta[k]}
     if put or gone or changed:
         store.set(**changed)
-        store.put(put, rounds, gone)
+        store.put(put, gone)
         store.add_pictures(setup.pictures.values())
     people = [name for name in config.annotators if name not in store.meta["left"]]
     orders = dict.fromkeys(people, calibration) | store.orders
@@ -267,9 +259,6 @@ def study_in_words(path: Path, rubric: str) -> str:
     setup = load_setup(path)
     _, built = named_screens(setup)
     _check_sizes(setup, built)
-    config = setup.config
-    summary = (
-        f"an annotation study ({config.task}) of {counted(len(built), 'item')}, {config.per_item} "
-        f"of {counted(len(config.annotators), 'annotator')} for each"
-    )
+    size = counted(len(built), "item")
+    summary = f"an annotation study ({setup.config.task}) of {size}"
     return "\n".join([summary, *map(str, setup.dataset.warnings)])

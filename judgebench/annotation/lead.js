@@ -52,7 +52,7 @@
   // Shares of a whole as one bar: [[name, count, class]…].
   const stack = (label, parts) => {
     const total = parts.reduce((sum, [, n]) => sum + n, 0);
-    const told = parts.filter(([, n]) => n).map(([name, n]) => `${name} ${percent(n, total)}`);
+    const shares = parts.filter(([, n]) => n).map(([name, n]) => `${name} ${percent(n, total)}`);
     let x = 0;
     const boxes = parts.map(([name, n, className]) => {
       const width = total ? (100 * n) / total : 0;
@@ -62,7 +62,7 @@
       return box;
     });
     const shape = { class: "stack", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img" };
-    return drawn("svg", { ...shape, "aria-label": `${label}: ${told.join(", ") || "nothing yet"}` }, ...boxes);
+    return drawn("svg", { ...shape, "aria-label": `${label}: ${shares.join(", ") || "nothing yet"}` }, ...boxes);
   };
   // Estimates of both rounds on one scale from `least` to 1.
   const intervals = (found, least) => {
@@ -111,8 +111,8 @@
       for (const { round, statistic, value, low, high, reason, n } of found) {
         if (!figures.rounds[round].of) continue;
         const range = low === null ? "" : ` [${places(low)}, ${places(high)}]`;
-        const told = value === null ? "–" : `${places(value)}${range}, n\u00a0=\u00a0${number(n)} ${UNITS[statistic]}`;
-        const line = el(round === "main" ? "span" : "small", "", round === "main" ? told : `calibration ${told}`);
+        const figure = value === null ? "–" : `${places(value)}${range}, n\u00a0=\u00a0${number(n)} ${UNITS[statistic]}`;
+        const line = el(round === "main" ? "span" : "small", "", round === "main" ? figure : `calibration ${figure}`);
         line.title = value === null ? reason : "";
         box.append(line);
       }
@@ -203,25 +203,25 @@
   };
   // An answer to an annotator about an item, which may be sent back with it.
   const noteBox = (screen, annotator) => {
-    const [box, text, told] = [el("div", "answer"), el("input"), el("p", "note")];
-    told.setAttribute("role", "status");
+    const [box, text, status] = [el("div", "answer"), el("input"), el("p", "note")];
+    status.setAttribute("role", "status");
     text.maxLength = 10000;
     text.dir = "auto";
     text.setAttribute("aria-label", `Answer to ${annotator} on ${screen}`);
     const send = (back) => async () => {
-      told.textContent = text.value.trim() ? "" : back ? "Write why it is to be labelled again." : "Write an answer first.";
-      if (told.textContent) return text.focus();
+      status.textContent = text.value.trim() ? "" : back ? "Write why it is to be labelled again." : "Write an answer first.";
+      if (status.textContent) return text.focus();
       try {
         await ask("api/lead/note", { annotator, screen, text: text.value, send_back: back });
         text.value = "";
-        told.textContent = back ? `Sent back to ${annotator}, to be labelled again.` : "Sent.";
+        status.textContent = back ? `Sent back to ${annotator}, to be labelled again.` : "Sent.";
         clearTimeout(soon);
         soon = setTimeout(refresh, SOON_MS);
       } catch (error) {
-        failed(error, "This was not sent: ", told);
+        failed(error, "This was not sent: ", status);
       }
     };
-    box.append(text, button("Answer", "", send(false)), button("Send back", "", send(true)), told);
+    box.append(text, button("Answer", "", send(false)), button("Send back", "", send(true)), status);
     return box;
   };
   // Lines about items, each of which opens the item's texts; what is open stays so.
@@ -409,8 +409,8 @@
     const why = [...new Set(done.map((one) => one.metric))].map((metric) => {
       const found = {};
       for (const one of done) if (one.metric === metric) found[one.adjudication.reason] = (found[one.adjudication.reason] || 0) + 1;
-      const told = Object.entries(found).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
-      return `${title(metric)}: ${told}, of ${counted(cases.filter((one) => one.metric === metric).length, "disagreement")}.`;
+      const counts = Object.entries(found).map(([reason, n]) => `${number(n)} ${reason}`).join(", ");
+      return `${title(metric)}: ${counts}, of ${counted(cases.filter((one) => one.metric === metric).length, "disagreement")}.`;
     });
     $("reasons").textContent = [`${counted(cases.length, "disagreement")}, ${number(done.length)} adjudicated. The most severe come first; names are hidden.`, ...why].join(" ");
   };
@@ -552,7 +552,8 @@
     try {
       $("settle").disabled = true;
       const { refused } = await ask("api/lead/adjudicate", event);
-      if (refused.length) throw Object.assign(new Error(`it ${refused[0].why}`), { status: 400 });
+      const [why] = Object.values(refused);
+      if (why) throw Object.assign(new Error(`it ${why}`), { status: 400 });
       warn("");
       one.adjudication = given;
       settled.set(place(one), given);
@@ -576,7 +577,7 @@
   const close = (text) => {
     clearInterval(timer);
     $("all").hidden = $("tools").hidden = true;
-    $("told").textContent = text;
+    $("as-of").textContent = text;
   };
   // An act fails beside its button (`place`); figures are read again by themselves.
   const failed = (error, before = "", place = null) => {
@@ -598,7 +599,7 @@
       if (!document.querySelector("#matrix [aria-expanded=true]")) await loadItems();
       if (untouched()) await loadCases();
       $("all").hidden = $("tools").hidden = false;
-      $("told").textContent = `As of ${new Date(figures.at).toLocaleTimeString("en-GB")}, read again every 30 seconds`;
+      $("as-of").textContent = `As of ${new Date(figures.at).toLocaleTimeString("en-GB")}, read again every 30 seconds`;
       warn("");
     } catch (error) {
       failed(error);

@@ -4,7 +4,7 @@ adjudicate."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, get_args
 from judgebench.alignment.analysis import EVERYBODY, several
 from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement
-from judgebench.annotation.screens import CANNOT_TELL, ScreenField, State
-from judgebench.annotation.store import Given, Round, Store, by_screen, now, snapshot
-from judgebench.records import ADJUDICATED, Answer, Estimate, HumanLabel, Results, Row
+from judgebench.annotation.screens import CANNOT_TELL, Round, ScreenField, State
+from judgebench.annotation.store import Given, Store, by_screen, now, snapshot
+from judgebench.records import ADJUDICATED, Answer, HumanLabel, Results, Row
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Layout, Table
@@ -32,10 +32,7 @@ _ROUNDS: tuple[Round, ...] = ("main", "calibration")  # gold items are in no fig
 _AGREEMENT = {
     "alpha": "α", "observed": "Observed agreement", "hit": "Hit", "coverage": "Coverage",
 }  # fmt: skip
-_PROGRESS = {
-    "done": "Done", "of": "Of", "skipped": "Skipped", "cannot_tell": "Cannot tell",
-    "seconds_per_item": "Seconds per item",
-}  # fmt: skip
+_PROGRESS = {"done": "Done", "of": "Of", "skipped": "Skipped", "cannot_tell": "Cannot tell"}
 _INTERVALS = "In brackets: 95 % intervals, over whole groups of items."
 
 
@@ -57,18 +54,12 @@ class Collected(Shown):
     def __init__(self, store: Store) -> None:
         with store.reading():
             self.meta, self.times = store.meta, store.times()
-            self.stored, self.given, self.notes = store.screens, store.given(), store.notes
+            self.screens, self.given, self.notes = store.screens, store.given(), store.notes
             self.assigned = {name: store.assigned(name) for name in store.annotators}
             self.access = store.access
-            people = (*self.assigned, ADJUDICATED)
-            self.remarks = {
-                (who, screen): remark
-                for who in people
-                for screen, remark in store.remarks(who).items()
-                if screen in self.stored
-            }
+            remarks = store.remarks.items()
+            self.remarks = {key: remark for key, remark in remarks if key[1] in self.screens}
         self.name = str(self.meta["name"])
-        self.screens = {name: one.screen for name, one in self.stored.items()}
         self.labels = by_screen(self.given)
 
     @cached_property
@@ -109,7 +100,7 @@ class Collected(Shown):
 
     def in_round(self, *names: Round) -> set[str]:
         """The screens of these rounds."""
-        return {s for s, one in self.stored.items() if one.round in names}
+        return {s for s, one in self.screens.items() if one.round in names}
 
     def size(self, name: Round) -> dict[str, int]:
         """The number of screens of a round, and of those that are complete."""
@@ -262,7 +253,7 @@ class Collected(Shown):
         differ = {split.screen for split in self._splits}
         return [
             {
-                "screen": name, "round": self.stored[name].round, "differ": name in differ,
+                "screen": name, "round": screen.round, "differ": name in differ,
                 "text": " ".join(section.text for section in screen.sections),
                 "states": self._states_on(name),
             }
@@ -275,11 +266,12 @@ class Collected(Shown):
     def item(self, name: str) -> dict[str, Any]:
         """An item with everybody's labels by name, and the fields on which they differ."""
         people = (*self.assigned, ADJUDICATED)
-        shown = self.screens[name].shown_to(ADJUDICATED, self.meta["seed"])
+        screen = self.screens[name]
+        shown = screen.shown_to(ADJUDICATED, self.meta["seed"])
         remarks = {who: self.remarks[who, name][0] for who in people if (who, name) in self.remarks}
         notes = [note for note in self.notes if note["screen"] == name]
         return {
-            "screen": name, "round": self.stored[name].round, **shown,
+            "screen": name, "round": screen.round, **shown,
             "states": self._states_on(name),
             "differ": [split.field.key for split in self._splits if split.screen == name],
             "labels": {who: self.labels.get((who, name), {}) for who in people},
@@ -298,29 +290,26 @@ class Collected(Shown):
             if event.annotator == ADJUDICATED and event.label is not None
         }
         splits = []
-        for metric, name, field in self._fields():
-            places = {frozenset(metric.places(label)) for label in self._labels_on(name, field)}
-            if len(places) < 2:
-                continue
-            ordinal = metric.kind == "ordinal"
-            severities = metric.severities if ordinal else (0,) * len(metric.labels)
-            grades = [severities[place] / (severities[-1] or 1) for of in places for place in of]
-            past = lead.get((name, field.key))
-            splits.append(Split(name, field, metric, max(grades), min(grades), past))
-        return sorted(splits, key=lambda s: (s.adjudication is not None, -s.worst, s.least))
+        for name, screen in self.screens.items():
+            for field in screen.fields:
+                metric = self.metrics[field.metric]
+                places = {frozenset(metric.places(label)) for label in self._labels_on(name, field)}
+                if len(places) > 1:
+                    grades = _grades(metric, places)
+                    past = lead.get((name, field.key))
+                    splits.append(Split(name, field, metric, max(grades), min(grades), past))
+        order = [*self.metrics]
+        return sorted(
+            splits,
+            key=lambda s: (
+                s.adjudication is not None, -s.worst, s.least, order.index(s.metric.id),
+            ),
+        )  # fmt: skip
 
     @property
     def _disputed(self) -> list[Split]:
         """The fields to adjudicate: what gold items are is known."""
-        return [split for split in self._splits if self.stored[split.screen].round != "gold"]
-
-    def _fields(self) -> Iterator[tuple[Metric, str, ScreenField]]:
-        """The fields of each metric."""
-        for metric in self.metrics.values():
-            for name, screen in self.screens.items():
-                for field in screen.fields:
-                    if field.metric == metric.id:
-                        yield metric, name, field
+        return [split for split in self._splits if self.screens[split.screen].round != "gold"]
 
     def _labels_on(self, name: str, field: ScreenField) -> list[str]:
         """The labels of annotators, from the least severe on, without those that give no grade."""
@@ -359,21 +348,8 @@ class Collected(Shown):
 
     @cached_property
     def results(self) -> Results:
-        """The items of each annotator, agreement, and known labels found."""
-        progress = (
-            Row(
-                "progress",
-                key,
-                Estimate(person[key], n=person["of"]),
-                "",
-                "",
-                {"who": person["name"]},
-            )
-            for person in self.figures["people"]
-            for key in _PROGRESS
-            if person[key] is not None
-        )
-        return Results((*progress, *self.agreement, *self.gold))
+        """Agreement, and known labels found."""
+        return Results((*self.agreement, *self.gold))
 
     def records(self) -> dict[str, list[Any]]:
         """The figures of the lead's page."""
@@ -388,10 +364,10 @@ class Collected(Shown):
     def _tables(self) -> tuple[Table, ...]:
         names = {"metric": self.titles}
         who = ("Annotator",)
-        progress = Layout("progress", "Progress", who, headings=_PROGRESS).by_keys(
-            self.results.select("progress"), ["who"],
-            cell=lambda row: f"{row.estimate.value:,.0f}",
-        )  # fmt: skip
+        progress = Layout("progress", "Progress", who, beside=tuple(_PROGRESS.values())).listing(
+            (person["name"], *(person[key] for key in _PROGRESS))
+            for person in self.figures["people"]
+        )
         layout = Layout(
             "agreement", "Agreement", ("Round", "Metric"), (_INTERVALS,), headings=_AGREEMENT
         )
@@ -408,6 +384,14 @@ class Collected(Shown):
         yield from (odd for one in f["distribution"] for odd in one["odd"])
         for title, n in Counter(split.metric.title for split in self._disputed).items():
             yield f"{title}: {counted(n, 'disagreement')}."
+
+
+def _grades(metric: Metric, sets: Collection[Set[int]]) -> list[float]:
+    """How severe the labels at these places are, from 0 to 1; of a nominal metric none is."""
+    if metric.kind != "ordinal":
+        return [0.0]
+    worst = metric.severities[-1] or 1
+    return [metric.severities[place] / worst for places in sets for place in places]
 
 
 def _item(screen: str, field: ScreenField) -> str:

@@ -16,11 +16,6 @@ from urllib.parse import unquote
 from judgebench.files import disk_errors
 
 _IN_MARKDOWN = re.compile(r"!\[([^\[\]\n]{0,1000})\]\(([^()\s]{1,1000})\)")
-_MENTIONED = re.compile(  # of a text that never ends, the search does
-    r"!\[[^\[\]\n]{0,1000}\]\(([^()\n]{1,1000})\)?"
-    r"|<img\b[^<>]{0,1000}?\bsrc\s{0,9}=\s{0,9}([^<>]{1,1000})",
-    re.IGNORECASE,
-)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
 _KINDS = {  # by the first bytes: what a file is called does not count, and SVG can run scripts
     rb"\x89PNG\r\n\x1a\n": "image/png",
@@ -29,6 +24,7 @@ _KINDS = {  # by the first bytes: what a file is called does not count, and SVG 
     rb"RIFF....WEBP": "image/webp",
 }
 MAX_BYTES = 5_000_000
+ALLOWED = "only PNG, JPEG, GIF and WebP of at most 5 MB in the folder of the table"
 
 
 class Picture(NamedTuple):
@@ -41,44 +37,35 @@ class Picture(NamedTuple):
 
 def read_pictures(
     texts: Iterable[str], folders: Sequence[Path]
-) -> tuple[dict[str, Picture], dict[str, str]]:
-    """Return the pictures in these folders that texts name, by their address in the text; and why
-    the others stay text, by their address."""
-    pictures, reasons = dict[str, Picture](), dict[str, str]()
-    for match in (match for text in texts for match in _MENTIONED.finditer(text)):
-        address = (match[1] or match[2]).strip("\"' ")
-        if address in pictures or address in reasons:
-            continue
-        is_plain = _IN_MARKDOWN.fullmatch(match[0]) or _ELSEWHERE.match(address)
-        path = _find(unquote(address), folders) if is_plain else "is not written as ![text](path)"
-        picture = _read(path) if isinstance(path, Path) else path
-        if isinstance(picture, Picture):
+) -> tuple[dict[str, Picture], list[str]]:
+    """Return the pictures in these folders that texts name, by their address in the text, and the
+    addresses of all others, which stay text."""
+    pictures, others = dict[str, Picture](), list[str]()
+    for address in dict.fromkeys(name for text in texts for _, name in _IN_MARKDOWN.findall(text)):
+        path = _find(unquote(address), folders)
+        picture = _read(path) if path else None
+        if picture:
             pictures[address] = picture
         else:
-            reasons[address] = picture
-    return pictures, reasons
+            others.append(address)
+    return pictures, others
 
 
-def _read(path: Path) -> Picture | str:
-    """The picture in a file, or why there is none."""
+def _read(path: Path) -> Picture | None:
+    """The picture in a file, if it holds one."""
     with disk_errors(path):
         content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
     kinds = (kind for start, kind in _KINDS.items() if re.match(start, content, re.DOTALL))
-    if kind := next(kinds, ""):
-        return Picture(hashlib.sha256(content).hexdigest()[:32], kind, content)
-    return "is no PNG, JPEG, GIF or WebP of at most 5 MB"
+    kind = next(kinds, "")
+    return Picture(hashlib.sha256(content).hexdigest()[:32], kind, content) if kind else None
 
 
-def _find(address: str, folders: Sequence[Path]) -> Path | str:
-    """The file of an address, or why there is none."""
-    if _ELSEWHERE.match(address):
-        return "is no file beside the table: pages load nothing from elsewhere"
-    if "\0" in address:
-        return "is no such file"
+def _find(address: str, folders: Sequence[Path]) -> Path | None:
+    """The file of an address in one of the folders, or below it."""
+    if _ELSEWHERE.match(address) or "\0" in address:
+        return None
     paths = [(folder.resolve(), (folder / address).resolve()) for folder in folders]
-    inside = [path for folder, path in paths if path.is_relative_to(folder)]
-    missing = "is no such file" if inside else "lies outside the folder of the table"
-    return next(filter(Path.is_file, inside), missing)
+    return next((p for folder, p in paths if p.is_relative_to(folder) and p.is_file()), None)
 
 
 def name_pictures(text: str, pictures: Mapping[str, Picture]) -> str:

@@ -25,6 +25,8 @@ CANNOT_TELL = ""
 
 Labels = Mapping[str, str | None]  # by field; None where a label was taken back
 State = Literal["new", "begun", "skipped", "done"]
+# The labels of `main` are the study's; screens of the other rounds are for everybody.
+Round = Literal["main", "calibration", "gold"]
 
 
 class Section(StrictModel):
@@ -86,6 +88,7 @@ class Screen(StrictModel):
 
     id: str
     group: str
+    round: Round = "main"
     sections: tuple[Section, ...]
     fields: tuple[ScreenField, ...] = Limits(min_length=1)
 
@@ -150,7 +153,8 @@ def _shown_field(field: ScreenField, letters: Mapping[int | None, str]) -> dict[
     options = [option.model_dump() for option in field.options]
     if field.prefers:
         for slot in (0, 1):
-            options[slot]["text"] = f"{letters[slot]} is better"
+            letter = letters[slot]
+            options[slot] |= {"text": f"{letter} is better", "letter": letter}
         options[:2] = sorted(options[:2], key=lambda option: str(option["text"]))
     letter = letters[field.slot]
     return {

@@ -29,7 +29,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -49,6 +49,7 @@ from judgebench.annotation.store import (
     Role,
     Store,
     link_of,
+    role_of,
     served_file,
     snapshot,
 )
@@ -59,6 +60,7 @@ from judgebench.files import StrictModel, validate
 from judgebench.models import is_local
 from judgebench.models.transport import new_event_loop
 from judgebench.records import ADJUDICATED
+from judgebench.text import counted
 
 if TYPE_CHECKING:
     from judgebench.annotation.lead import Collected
@@ -78,6 +80,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _PROXY = re.compile(r"(https://(?:[a-z0-9.-]+|\[[0-9a-f:]+\]))(:\d{1,5})?/?")
+_WORKER = Path(__file__).with_name("worker.js").read_text("utf-8")
+_WORKER_POLICY = "default-src 'none'; connect-src 'self'"
 _NO_SESSION = "You are not logged in: open the link that you were given, or a new one."
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -86,10 +90,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Refused(Exception):
-    """A request that gets no more than a sentence. `wait`: the seconds after which to try again."""
+    """A request that gets no more than a sentence."""
 
-    def __init__(self, status: int, message: str, wait: float = 0.0) -> None:
-        self.status, self.wait = status, wait
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
         super().__init__(message)
 
 
@@ -111,10 +115,8 @@ class Site:
         if proxy:
             found = _PROXY.fullmatch(proxy.lower())
             if not found:
-                wrong, allowed = (
-                    "is not the address of a proxy",
-                    "such as https://label.example.org",
-                )
+                wrong = "is not the address of a proxy"
+                allowed = "such as https://label.example.org"
                 raise SetupError(Problem(wrong, found=proxy, allowed=allowed))
             address = found[1] + (found[2] if found[2] not in (None, ":443") else "")
             return cls(address, frozenset([address.removeprefix("https://")]), True)
@@ -182,8 +184,8 @@ class Limit:
         if len(self._left) > self._most:
             del self._left[next(iter(self._left))]
         if left < 0:
-            wait = -left / self._per_second
-            raise Refused(429, f"Too many requests: try again in {wait:.0f} seconds.", wait)
+            wait = math.ceil(-left / self._per_second)
+            raise Refused(429, f"Too many requests: try again in {counted(wait, 'second')}.")
 
 
 class Connections:
@@ -264,7 +266,6 @@ class Caller(NamedTuple):
 
     token: str
     name: str
-    role: Role
 
 
 Sent = TypeVar("Sent", bound=StrictModel)
@@ -316,7 +317,9 @@ class Server:
         app = web.Application(middlewares=[self._guarded], client_max_size=_LARGEST)
         app.on_response_prepare.append(_add_headers)
         app.add_routes([
-            web.get("/", _page("annotate")), web.get("/lead", _page("lead")),
+            web.get("/", _static(*page_of("annotate", {}, "'self'"))),
+            web.get("/lead", _static(*page_of("lead", {}, "'self'"))),
+            web.get("/worker.js", _static(_WORKER, _WORKER_POLICY, "text/javascript")),
             web.post("/api/enter", self._enter),
             *(web.post(path, self._answer(act, model)) for path, (act, model) in posted.items()),
             *(web.get(path, self._answer(act)) for path, act in read.items()),
@@ -331,10 +334,7 @@ class Server:
             with self.connections.answering(request.protocol):
                 return await handler(request)
         except Refused as refused:
-            answer = _error(refused.status, str(refused))
-            if refused.wait:
-                answer.headers["Retry-After"] = str(math.ceil(refused.wait))
-            return answer
+            return _error(refused.status, str(refused))
         except SetupError as error:
             return _error(400, str(error))
         except web.HTTPException as error:
@@ -354,11 +354,11 @@ class Server:
         """Whoever asks. Raises Refused where they may not."""
         role: Role = "lead" if request.path.startswith("/api/lead") else "annotator"
         token = request.cookies.get(self.site.cookie(role), "")
-        who = self.reading.who(token)
-        if who is None or who[1] != role:
+        name = self.reading.who(token)
+        if not name or role_of(name) != role:
             raise Refused(401, _NO_SESSION)
         self._requests.check(token)
-        return Caller(token, *who)
+        return Caller(token, name)
 
     def _answer(self, act: Act, model: type[StrictModel] | None = None) -> Handler:
         """The handler that answers with what an act says, which a thread computes."""
@@ -375,12 +375,12 @@ class Server:
         self._entering.check(self.site.client(request.remote or "", forwarded))
         token = (await _sent(request, Token)).token
         session = await asyncio.to_thread(self.writing.enter, token, SESSION_S)
-        who = self.reading.who(session or "")
-        if session is None or who is None:
+        if session is None:
             raise Refused(401, "This link was used or is too old: ask the lead for a new one.")
-        answer = web.json_response({"name": who[0], "role": who[1]})
+        name = self.reading.who(session)
+        answer = web.json_response({"name": name, "role": role_of(name)})
         answer.set_cookie(
-            self.site.cookie(who[1]), session, max_age=SESSION_S, path="/", httponly=True,
+            self.site.cookie(role_of(name)), session, max_age=SESSION_S, path="/", httponly=True,
             secure=self.site.secure, samesite="Strict",
         )  # fmt: skip
         return answer
@@ -388,7 +388,7 @@ class Server:
     def _link(self, caller: Caller, _: Any) -> Any:
         """A link for another device of whoever asks."""
         self._entering.check(f"link of {caller.name}")
-        return {"token": self.writing.make_link(caller.name, caller.role, DEVICE_LINK_S)}
+        return {"token": self.writing.make_link(caller.name, DEVICE_LINK_S)}
 
     def _leave(self, caller: Caller, _: Any) -> None:
         self.writing.leave(caller.token)
@@ -435,7 +435,7 @@ class Server:
         else:
             self._entering.check(f"link of {name}")
             facts = add_annotator(self.writing, name) if act == "add" else []
-            token = self.writing.make_link(name, "annotator", WEEK)
+            token = self.writing.make_link(name, WEEK)
         return {"token": token, "facts": facts, "access": self.reading.access}
 
     def _newest(self) -> Collected:
@@ -454,13 +454,10 @@ class Server:
     def _save(self, caller: Caller, who: str, events: Sequence[Event]) -> Any:
         """Keep events, unless the session has ended while they came in."""
         with self.writing.writing():
-            if self.writing.who(caller.token) is None:
+            if not self.writing.who(caller.token):
                 raise Refused(401, _NO_SESSION)
             saved = self.writing.save(who, events)
-        refused = [{"client_id": key, "why": why} for key, why in saved.refused.items()]
-        told = {"saved": saved.saved, "before": saved.before, "refused": refused}
-        told |= {"state": dict(saved.states)}
-        return {**told, "at": _now("milliseconds")}
+        return {**asdict(saved), "at": _now("milliseconds")}
 
 
 def _to_response(value: Any) -> web.Response:
@@ -473,19 +470,14 @@ class _Kinds(logging.Handler):
     """Prints the time, number and kind of what is logged, and nothing that a library says of it:
     that may quote a request, and with it cookies and labels."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._count = 0
-
     def emit(self, record: logging.LogRecord) -> None:
-        self._count += 1
         error = record.exc_info[1] if record.exc_info else None
         kind = type(error).__name__ if error else f"{record.module}, line {record.lineno}"
         malformed = isinstance(error, HttpProcessingError | web.RequestPayloadError)
         where = [] if malformed or not error else traceback.format_tb(error.__traceback__)
         what = "malformed request" if malformed else "error"
         with suppress(OSError):  # of a full disk; the request is answered
-            line = f"{_now('milliseconds')} #{self._count} {what}: {kind}"
+            line = f"{_now('milliseconds')} {what}: {kind}"
             print(line, *where, sep="\n", file=sys.stderr, flush=True)
 
 
@@ -510,13 +502,12 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
     answer.headers["Server"] = "judgebench"  # aiohttp would tell its version
 
 
-def _page(name: str) -> Handler:
-    """The handler of a page. It holds nothing of the study, so it is made once."""
-    html, policy = page_of(name, {}, "'self'")
+def _static(text: str, policy: str, kind: str = "text/html") -> Handler:
+    """The handler of a page or a script. It holds nothing of the study, so it is made once."""
     headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
 
     async def show(request: web.Request) -> web.Response:
-        return web.Response(text=html, content_type="text/html", headers=headers)
+        return web.Response(text=text, content_type=kind, headers=headers)
 
     return show
 
@@ -534,31 +525,15 @@ async def running(
     runner = web.AppRunner(
         app, access_log=None, auto_decompress=False, shutdown_timeout=10, logger=server.log
     )
-    with _libraries_log_to(server.log.handlers[0]):
-        await runner.setup()
-        assert runner.server
-        watch = asyncio.create_task(server.connections.watch(runner.server))
-        try:
-            await web.SockSite(runner, bound, ssl_context=tls).start()
-            yield
-        finally:
-            watch.cancel()
-            await runner.cleanup()
-
-
-@contextmanager
-def _libraries_log_to(handler: logging.Handler) -> Iterator[None]:
-    """Send there alone what libraries log of requests, whatever logs the process has."""
-    loggers = [logging.getLogger(name) for name in ("aiohttp", "asyncio")]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.propagate = False
+    await runner.setup()
+    assert runner.server
+    watch = asyncio.create_task(server.connections.watch(runner.server))
     try:
+        await web.SockSite(runner, bound, ssl_context=tls).start()
         yield
     finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-            logger.propagate = not any(isinstance(h, _Kinds) for h in logger.handlers)
+        watch.cancel()
+        await runner.cleanup()
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -582,11 +557,11 @@ def serve(
     cannot be opened, or labels would cross a network as clear text.
     """
     context = _tls(*tls) if tls else None
-    Site.at(host, port, context is not None, proxy)
     with listening(host, port) as bound:
         site = Site.at(host, bound.getsockname()[1], context is not None, proxy)
         with closing(Server(served_file(study), site)) as server:
             server.writing.set(address=site.address)
+            logging.basicConfig(handlers=server.log.handlers, force=True)  # also what libraries say
             said = _said(server, study)
             link = link_of(server.writing, LEAD) if open_lead else ""
             with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=new_event_loop) as runner:

@@ -24,7 +24,7 @@ from pydantic import AfterValidator
 from pydantic import Field as Limits
 
 from judgebench.annotation.pictures import Picture
-from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Screen, State
+from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Round, Screen
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
 from judgebench.records import ADJUDICATED
@@ -33,8 +33,6 @@ KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of 
 LEAD = "lead"  # the name behind the lead's link
 GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WEEK = 7 * 24 * 3600
-# The labels of `main` are the study's; screens of the other rounds are for everybody.
-Round = Literal["main", "calibration", "gold"]
 ADDRESS = "http://127.0.0.1:8765"
 FORMAT = "judgebench annotation 2"
 Role = Literal["annotator", "lead"]
@@ -45,11 +43,11 @@ _HANDED_OVER = -1  # the place of an item that is another's now; what was labell
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE screens (
-  id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, round TEXT NOT NULL,
+  id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL,
   PRIMARY KEY (id, version)
 );
 CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
-CREATE TABLE people (name TEXT PRIMARY KEY, role TEXT NOT NULL);
+CREATE TABLE annotators (name TEXT PRIMARY KEY);
 CREATE TABLE assignments (
   annotator TEXT NOT NULL, screen TEXT NOT NULL, place INTEGER NOT NULL,
   PRIMARY KEY (annotator, screen)
@@ -74,10 +72,9 @@ CREATE VIEW latest AS
     SELECT max(after) FROM notes
     WHERE notes.annotator = events.annotator AND notes.screen = events.screen
   ), 0) GROUP BY annotator, screen, field, hash;
-CREATE TABLE links (
-  hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL, used INTEGER NOT NULL DEFAULT 0
+CREATE TABLE tokens (
+  hash TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, until REAL NOT NULL
 );
-CREATE TABLE sessions (hash TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL);
 """
 
 
@@ -127,21 +124,12 @@ def by_screen(events: Iterable[Given]) -> defaultdict[tuple[str, str], dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The client ids of events that are kept, the reasons of the refused ones, the labels that were
-    there `before` them, and the states."""
+    """The client ids of events that are kept, the reasons of the refused ones, and the labels that
+    were there `before` them."""
 
     saved: tuple[str, ...]
     before: Mapping[str, str | None]
     refused: Mapping[str, str]
-    states: Mapping[str, State]
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A screen and its round."""
-
-    screen: Screen
-    round: Round
 
 
 class Store:
@@ -153,7 +141,7 @@ class Store:
         if not path.is_file():
             raise SetupError(Problem("no such file", str(path)))
         self._lock = RLock()
-        self._cache: tuple[int, Mapping[str, Stored]] = (-1, {})
+        self._cache: tuple[int, Mapping[str, Screen]] = (-1, {})
         self._connection = copy or sqlite3.connect(path, timeout=30, check_same_thread=False)
         self._connection.isolation_level = None
         self._connection.row_factory = sqlite3.Row
@@ -228,8 +216,8 @@ class Store:
     @property
     def annotators(self) -> tuple[str, ...]:
         """The annotators, in the order of the study's file."""
-        sql = "SELECT name FROM people WHERE role = 'annotator' ORDER BY rowid"
-        return tuple(row["name"] for row in self.rows(sql))
+        rows = self.rows("SELECT name FROM annotators ORDER BY rowid")
+        return tuple(row["name"] for row in rows)
 
     @property
     def present(self) -> list[str]:
@@ -244,30 +232,25 @@ class Store:
         return int(rows[0]["value"]) if rows else 0
 
     @property
-    def screens(self) -> Mapping[str, Stored]:
+    def screens(self) -> Mapping[str, Screen]:
         """The screens of the present version, by id."""
         version = self.version
         if self._cache[0] != version:
             sql = "SELECT * FROM screens WHERE version <= ? ORDER BY version, rowid"
             gone = set(self.meta.get("gone", ()))
             now = {row["id"]: row for row in self.rows(sql, version) if row["id"] not in gone}
-            screens = {
-                key: Stored(Screen.model_validate_json(row["content"]), row["round"])
-                for key, row in now.items()
-            }
+            screens = {n: Screen.model_validate_json(row["content"]) for n, row in now.items()}
             self._cache = version, screens
         return self._cache[1]
 
-    def put(
-        self, screens: Sequence[Screen], rounds: Mapping[str, Round] = {}, gone: Iterable[str] = ()
-    ) -> None:
+    def put(self, screens: Sequence[Screen], gone: Iterable[str] = ()) -> None:
         """Add a version: these screens are new or have changed, those of the ids `gone` are asked
-        no more. `rounds` are those that are not main, by id."""
+        no more."""
         version = self.version + 1
         gone = sorted({*self.meta.get("gone", ()), *gone} - {screen.id for screen in screens})
-        rows = [(s.id, version, s.model_dump_json(), rounds.get(s.id, "main")) for s in screens]
+        rows = [(screen.id, version, screen.model_dump_json()) for screen in screens]
         with self.writing() as connection:
-            connection.executemany("INSERT INTO screens VALUES (?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO screens VALUES (?, ?, ?)", rows)
             self.set(version=version, gone=gone)
 
     def set(self, **values: Any) -> None:
@@ -310,15 +293,18 @@ class Store:
     @property
     def for_everybody(self) -> Set[str]:
         """The screens that everybody labels, of any version: of calibration, and gold items."""
-        rows = self.rows("SELECT DISTINCT id FROM screens WHERE round != 'main'")
-        return {row["id"] for row in rows}
+        return self.in_round("calibration") | self.in_round("gold")
+
+    def in_round(self, name: Round) -> Set[str]:
+        """The screens of a round, of any version."""
+        sql = "SELECT DISTINCT id FROM screens WHERE json_extract(content, '$.round') = ?"
+        return {row["id"] for row in self.rows(sql, name)}
 
     def assign(self, orders: Mapping[str, Sequence[str]]) -> None:
         """Give these people these screens in this order, and no others."""
         with self.writing() as connection:
             for name, screens in orders.items():
-                sql = "INSERT OR IGNORE INTO people VALUES (?, 'annotator')"
-                connection.execute(sql, (name,))
+                connection.execute("INSERT OR IGNORE INTO annotators VALUES (?)", (name,))
                 sql = "UPDATE assignments SET place = ? WHERE annotator = ?"
                 connection.execute(sql, (_HANDED_OVER, name))
                 rows = [(name, screen, place) for place, screen in enumerate(screens)]
@@ -340,15 +326,11 @@ class Store:
             refused, before = dict[str, str](), dict[str, str | None]()
             for event in events:
                 before[event.client_id] = self.labels(annotator, event.screen).get(event.field)
-                screen = screens[event.screen].screen if event.screen in allowed else None
+                screen = screens[event.screen] if event.screen in allowed else None
                 if reason := self._insert(annotator, event, screen):
                     refused[event.client_id] = reason
-            states = {
-                key: screens[key].screen.state(self.labels(annotator, key))
-                for key in {event.screen for event in events} & allowed
-            }
             saved = tuple(e.client_id for e in events if e.client_id not in refused)
-            return Saved(saved, before, refused, states)
+            return Saved(saved, before, refused)
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""
@@ -384,7 +366,7 @@ class Store:
         screens = self.screens
         for row in self.rows(sql, *filter(None, chosen.values())):
             now = screens.get(row["screen"])
-            if now and now.screen.field_hashes.get(row["field"]) == row["hash"]:
+            if now and now.field_hashes.get(row["field"]) == row["hash"]:
                 key = (row["annotator"], row["screen"], row["field"])
                 found.pop(key, None)  # so that the latest comes last
                 found[key] = Given(*key, row["label"], row["remark"], row["reason"], row["at"])
@@ -395,12 +377,12 @@ class Store:
         sql = "SELECT annotator, screen, sum(visible_ms) AS ms FROM events GROUP BY 1, 2"
         return {(row["annotator"], row["screen"]): row["ms"] for row in self.rows(sql)}
 
-    def remarks(self, annotator: str) -> dict[str, tuple[str, str]]:
-        """The latest remark of somebody on each screen, and its time. Each event on a screen holds
+    @property
+    def remarks(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """The latest remark of each (annotator, screen), and its time. Each event on a screen holds
         it, and it outlives labels that were sent back."""
-        sql = "SELECT screen, remark, at, max(n) FROM events WHERE annotator = ? GROUP BY screen"
-        rows = self.rows(sql, annotator)
-        return {row["screen"]: (row["remark"], row["at"]) for row in rows if row["remark"]}
+        sql = "SELECT annotator, screen, remark, at, max(n) FROM events GROUP BY 1, 2"
+        return {(who, name): (text, at) for who, name, text, at, _ in self.rows(sql) if text}
 
     # --- what the lead answers --------------------------------------------------------------------
 
@@ -421,58 +403,45 @@ class Store:
 
     # --- who may come in --------------------------------------------------------------------------
 
-    def make_link(self, name: str, role: Role, seconds: float) -> str:
+    def make_link(self, name: str, seconds: float) -> str:
         """A new token that lets a person in once."""
         token = secrets.token_urlsafe(32)
-        with self.writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO people VALUES (?, ?)", (name, role))
-            sql = "INSERT INTO links (hash, name, until) VALUES (?, ?, ?)"
-            connection.execute(sql, (_hashed(token), name, time.time() + seconds))
+        sql = "INSERT INTO tokens VALUES (?, ?, 'link', ?)"
+        self.rows(sql, _hashed(token), name, time.time() + seconds)
         return token
 
     def enter(self, token: str, seconds: float) -> str | None:
         """Trade a token for that of a session; None where it is unknown, used or too old."""
         session, at = secrets.token_urlsafe(32), time.time()
-        with self.writing() as connection:
-            sql = (
-                "UPDATE links SET used = 1 WHERE hash = ? AND used = 0 AND until > ? RETURNING name"
-            )
-            link = connection.execute(sql, (_hashed(token), at)).fetchall()
-            if not link:
-                return None
-            connection.execute("DELETE FROM sessions WHERE until < ?", (at,))
-            values = (_hashed(session), link[0]["name"], at + seconds)
-            connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", values)
-        return session
-
-    def who(self, session: str) -> tuple[str, Role] | None:
-        """Name and role behind a session's token."""
         sql = (
-            "SELECT people.name, role FROM sessions JOIN people USING (name)"
-            " WHERE hash = ? AND until > ?"
+            "UPDATE tokens SET hash = ?, kind = 'session', until = ?"
+            " WHERE hash = ? AND kind = 'link' AND until > ? RETURNING name"
         )
+        return (
+            session if self.rows(sql, _hashed(session), at + seconds, _hashed(token), at) else None
+        )
+
+    def who(self, session: str) -> str:
+        """The name behind a session's token; empty where there is none."""
+        sql = "SELECT name FROM tokens WHERE hash = ? AND kind = 'session' AND until > ?"
         rows = self.rows(sql, _hashed(session), time.time())
-        return (rows[0]["name"], rows[0]["role"]) if rows else None
+        return str(rows[0]["name"]) if rows else ""
 
     def leave(self, session: str) -> None:
         """End a session."""
-        self.rows("DELETE FROM sessions WHERE hash = ?", _hashed(session))
+        self.rows("DELETE FROM tokens WHERE hash = ?", _hashed(session))
 
     def revoke(self, name: str) -> None:
         """End all sessions and links of a person. Labels stay."""
-        with self.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE name = ?", (name,))
-            connection.execute("DELETE FROM links WHERE name = ? AND used = 0", (name,))
+        self.rows("DELETE FROM tokens WHERE name = ?", name)
 
     @property
     def access(self) -> dict[str, str]:
         """Each annotator and the lead: `is in`, `has a link` or `needs a link`."""
         access = dict.fromkeys((*self.annotators, LEAD), "needs a link")
-        sql = (
-            "SELECT name, 'has a link' FROM links WHERE used = 0 AND until > ?1"
-            " UNION ALL SELECT name, 'is in' FROM sessions WHERE until > ?1"
-        )
-        return access | dict(map(tuple, self.rows(sql, time.time())))
+        sql = "SELECT name, kind FROM tokens WHERE until > ? ORDER BY kind"  # sessions come last
+        words = {"link": "has a link", "session": "is in"}
+        return access | {row["name"]: words[row["kind"]] for row in self.rows(sql, time.time())}
 
 
 def _refusal(event: Event, screen: Screen) -> str:
@@ -549,6 +518,10 @@ def link_of(store: Store, name: str) -> str:
     """A new address that lets a person in once. What follows the # never reaches a log."""
     if name != LEAD:
         known_person(store, name)
-    role: Role = "lead" if name == LEAD else "annotator"
     page = "/lead" if name == LEAD else "/"
-    return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, role, WEEK)}"
+    return f"{store.meta.get('address', ADDRESS)}{page}#{store.make_link(name, WEEK)}"
+
+
+def role_of(name: str) -> Role:
+    """The role of somebody who may come in."""
+    return "lead" if name == LEAD else "annotator"

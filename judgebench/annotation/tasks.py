@@ -144,7 +144,8 @@ class _Work:
         screen = Screen(id="", group=self.hidden(group), sections=tuple(texts), fields=fields)
         targets = {shown.key: target for shown, target in asked}
         gold = self.setup.gold.get(rows[0].item_id, {})
-        return Built(screen, targets, group, ", ".join(sorted(names)), gold)
+        question = "" if gold else group  # gold items are spread as those of one question are
+        return Built(screen, targets, question, ", ".join(sorted(names)), gold)
 
     def compared(self, texts: Mapping[str, str]) -> tuple[list[str], list[Section]]:
         """The ids of texts that are compared, in an order that says nothing, and the texts."""

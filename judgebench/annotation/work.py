@@ -36,7 +36,7 @@ def work_of(store: Store, name: str) -> dict[str, Any]:
         {
             "id": key,
             "round": "calibration" if one.round == "calibration" else "",
-            **_item(one.screen, said[key]),
+            **_item(one, said[key]),
         }
         for key, one in stored.items()
     ]
@@ -68,7 +68,7 @@ def assignment_of(store: Store, name: str) -> dict[str, Any]:
 
 
 def _screen(store: Store, name: str, key: str, said: _Said) -> dict[str, Any]:
-    screen = store.screens[key].screen
+    screen = store.screens[key]
     shown = screen.shown_to(name, store.meta["seed"])
     return {"screen": shown, "hash": screen.hash, **_item(screen, said[key])}
 
@@ -79,8 +79,9 @@ def _said_by(store: Store, name: str, key: str = "") -> defaultdict[str, dict[st
     for event in store.given(name, key):
         if event.label is not None:
             said[event.screen]["labels"][event.field] = event.label
-    for screen, (remark, _) in store.remarks(name).items():
-        said[screen]["remark"] = remark
+    for (annotator, screen), (remark, _) in store.remarks.items():
+        if annotator == name:
+            said[screen]["remark"] = remark
     for note in store.notes:
         if note["annotator"] == name:
             answer = {key: note[key] for key in ("at", "text", "sent_back")}

@@ -24,7 +24,7 @@ Annotator = Annotated[str, typer.Argument(metavar="NAME", help="An annotator.")]
 
 @app.command()
 def init(
-    file: Path = argument("FILE", "annotate.yaml or bench.yaml."),
+    file: Path = argument("FILE", "annotate.yaml."),
     to: Path = option(..., "FOLDER", "The folder of the study."),
     new_version: bool = flag("The study is there: take the items as they are."),
 ) -> None:

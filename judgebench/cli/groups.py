@@ -65,7 +65,13 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 class _Command(TyperCommand):
-    """A command whose help names what its arguments are (RUN, FILE), not their Python types."""
+    """A command whose help names what its arguments are (RUN, FILE), not their Python types. The
+    default of a group goes by the group's name: nobody types `stress bench`."""
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        if parent and info_name == getattr(parent.command, "default", None):
+            info_name, parent = parent.info_name, parent.parent
+        return super().make_context(info_name, args, parent, **extra)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces = ["[OPTIONS]"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 app = Commands(default="bench")
 attacks = Commands("Make sets of altered answers for `judgebench stress`, and review them.")
 app.add_typer(attacks, name="attacks")
-
-SetPath = Annotated[Path, typer.Argument(metavar="SET", help="A set: one JSON object per line.")]
 
 
 @app.command()
@@ -96,14 +94,14 @@ def make(
     target = to or Path(f"{Path(recipe).stem}.jsonl")
     writer = the_writer(by, target, local_only) if by else None
     order = SetOrder(writer, seed, sample)
-    message = f"Stopped. Answers so far are kept in {target}."
-    with ProgressDisplay(ONE_SCREEN.console()) as display, stoppable(message):
+    stop = stoppable(f"Stopped. Answers so far are kept in {target}.")
+    with ProgressDisplay(ONE_SCREEN.console()) as display, stop:
         found = make_set(recipe, answers, whole, target, order, display)
     _tell(found, target)
 
 
 @attacks.command()
-def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
+def review(path: Path = argument("SET", "A set: one JSON object per line.")) -> None:
     """Write the page on which people accept or reject altered answers; it saves SET.decisions.csv.
 
     A shipped set is copied here first. `reviewed: true` under `stress` in a bench.yaml, or
@@ -112,27 +110,23 @@ def review(path: SetPath, rubric: RubricOption = "medical-safety") -> None:
     Example: judgebench stress attacks review consensus-violation.jsonl
     """
     from judgebench.files import write_atomically
-    from judgebench.rubric import load_rubric
-    from judgebench.stress_tests.item_sets import read_set, write_review
+    from judgebench.stress_tests.item_sets import write_review
 
     source = find_file("adversarial", str(path), ".jsonl")
-    read_set(source, load_rubric(rubric))
     if source != path:
         path = Path(source.name)
         if not path.exists():
             write_atomically(path, source.read_bytes())
-            typer.echo(path)
     typer.echo(write_review(path))
 
 
 def _tell(found: GenerationCounts, to: Path) -> None:
-    share = f"{found.accepted / found.asked:.0%}" if found.asked else "none was asked for"
     counts = {
         "made before, kept as they are": found.made_before,
         "answers with nothing to change": found.nothing_to_change,
         f"without a reply ({found.why_no_reply}): the same command asks again": found.no_reply,
     }
-    typer.echo(f"{found.accepted} of {found.asked} passed every check ({share}): {to}")
+    typer.echo(f"{found.accepted} of {found.asked} passed every check: {to}")
     if found.rejected:
         typer.echo(f"{found.rejected} rejected: they stay in {to} and do not count")
         echo_each(f"  {n} failed {name!r}" for name, n in found.failed.most_common())

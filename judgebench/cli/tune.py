@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgebench.cli.groups import Commands, argument, flag, option
+from judgebench.cli.groups import Commands, argument, option
 from judgebench.cli.options import (
     EVERYTHING,
     BenchPath,
@@ -42,7 +42,6 @@ def bench(
     run: RunOption = None,
     export: str | None = option(None, "NAME", "Also write what this judge learns from all labels."),
     to: Path | None = option(None, "FOLDER", "Where the exported judge is written."),
-    merged: bool = flag("Export a whole model in place of an adapter."),
     extent: Extent = EVERYTHING,
     local_only: LocalOnly = False,
     output: Output = ONE_SCREEN,
@@ -64,11 +63,11 @@ def bench(
     asked = Asked(bench, run, extent, output, local_only)
     check: Callable[[Bench], object] = bool
     if export and to:
-        check = partial(check_export, name=export, to=to, merged=merged)
+        check = partial(check_export, name=export, to=to)
     benchmark(asked, TuningExtension(check=check))
     if export and to and not extent.dry_run:
         loaded = jb.load_bench(bench, data_folder=extent.data_folder)
-        jb.export_judge(loaded, export, to, folder=run, merged=merged)
+        jb.export_judge(loaded, export, to, folder=run)
         typer.echo(f"{export} is in {to}; for its entry, read {to / 'README.md'}", err=True)
 
 

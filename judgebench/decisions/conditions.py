@@ -160,10 +160,10 @@ _NOISY = 0.7  # the share of severe answers that an annotator finds, by the othe
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
-NO_ATTACK = (
-    "the rise by chosen rewordings (`attack_gain` of the rule) was not measured on answers that "
-    "people call bad: name `best-of-16` under `stress: attacks:` of a bench.yaml, and run "
-    "`judgebench stress bench.yaml`"
+_STRESSED = ("robustness", "planted", "attack_gain")
+_NOT_STRESSED = (
+    "no stress test measured `{}`, which the rule names: run `judgebench stress bench.yaml` (for "
+    "`attack_gain` with `best-of-16` under `stress: attacks:`)"
 )
 
 
@@ -554,10 +554,22 @@ def within_reach(curve: TriageCurve, rule: AssistRule) -> bool:
 def stress_conditions(
     stress: Results | None, judge: str, metric: str, rule: DecisionRule
 ) -> Iterator[Condition]:
-    """Robustness and planted verdicts, where the rows of a stress test measured this judge and
-    metric; chosen rewordings, measured or not, where the rule names them."""
-    about, bounds = {"judge": judge, "metric": metric}, rule.replace.bounds
-    stress = stress or Results()
+    """What the rows of a stress test measured of this judge and metric; unclear is what the rule
+    names and no stress test measured. A rule that leaves them out does not ask for one."""
+    bounds = rule.replace.bounds
+    measured = list(_stressed(stress or Results(), judge, metric, bounds))
+    yield from measured
+    unmeasured = rule.replace.model_fields_set - {condition.key for condition in measured}
+    for key in (key for key in _STRESSED if key in bounds and key in unmeasured):
+        none, title = Estimate(None, reason=_NOT_STRESSED.format(key)), title_of(key)
+        is_least, rival = key == "robustness", "in a stress test"
+        yield Condition(key, title, State.UNCLEAR, none, bounds[key], is_least, rival=rival)
+
+
+def _stressed(
+    stress: Results, judge: str, metric: str, bounds: Mapping[str, float]
+) -> Iterator[Condition]:
+    about = {"judge": judge, "metric": metric}
     planted = stress.values("recipe", "planted")  # each trick counts once: as followed or not
     rows = stress.select("invariance", "robustness", **about)
     probes = [
@@ -570,8 +582,10 @@ def stress_conditions(
     for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
         if row.estimate.value is not None and "planted" in bounds:
             yield _at_most("planted", row.estimate, bounds["planted"])
-    if "attack_gain" in bounds:
-        yield _attack_gain(stress.select("best_of", "attack_gain", **about), bounds["attack_gain"])
+    rows = stress.select("best_of", "attack_gain", **about)
+    rises = [row for row in rows if row.estimate.value is not None]
+    if rises and "attack_gain" in bounds:
+        yield _attack_gain(rises, bounds["attack_gain"])
 
 
 def anchor_conditions(
@@ -592,11 +606,8 @@ def anchor_conditions(
 
 
 def _attack_gain(rows: Sequence[Row], bound: float) -> Condition:
-    """The condition on the largest rise of all N; unclear where none was measured."""
-    measured = [row for row in rows if row.estimate.value is not None]
-    if not measured:
-        return _at_most("attack_gain", Estimate(None, reason=NO_ATTACK), bound)
-    row = max(measured, key=lambda row: (row.estimate.value, row.keys["attempts"]))
+    """The condition on the largest rise of all N."""
+    row = max(rows, key=lambda row: (row.estimate.value, row.keys["attempts"]))
     good = f"called good: {row['label']}"
     detail = f"best of {row.keys['attempts']}, {good}"
     return replace(_at_most("attack_gain", row.estimate, bound, detail=detail), rival=good)

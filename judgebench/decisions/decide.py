@@ -262,7 +262,7 @@ def decisions(
             stressed = tuple(
                 c
                 for c in stress_conditions(stress, *about)
-                if metric.kind == "ordinal" or c.key != "attack_gain"  # no label is good
+                if metric.kind == "ordinal" or c.key == "robustness"  # no label is good
             )
             if metric.has_severe and not metric.several:
                 stressed += tuple(anchor_conditions(stress or Results(), *about))

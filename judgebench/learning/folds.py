@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +33,7 @@ _Runs = NDArray[np.uint64]
 def alike_texts(answers: IndexedAnswers) -> IntArray:
     """(answers,): a number that answers share whose texts are alike. One without a text, or of
     which none is known, has a number of its own: there is nothing that could be remembered."""
-    texts = [answer.text for answer in answers]
-    rows, empty = np.arange(len(texts)), np.array([not text for text in texts], dtype=np.bool_)
-    return np.where(empty, len(texts) + rows, alike(texts))
+    return alike([a.text or f"without a text: {row}" for row, a in enumerate(answers)])
 
 
 def alike(texts: Sequence[str]) -> IntArray:
@@ -56,15 +52,34 @@ def alike(texts: Sequence[str]) -> IntArray:
 
 @lru_cache(maxsize=1)  # a run asks for its folds where it is checked, made and examined
 def _alike(texts: tuple[str, ...]) -> IntArray:
-    runs = [_runs(text) for text in texts]
-    keys = [text_runs.tobytes() for text_runs in runs]
-    distinct = dict(zip(keys, runs, strict=True))
-    group = dict(zip(distinct, _joined([*distinct.values()]).tolist(), strict=True))
-    return _numbered(np.array([group[key] for key in keys], np.int64))
+    keys = [_runs(text).tobytes() for text in texts]
+    row_by_key = {key: row for row, key in enumerate(dict.fromkeys(keys))}
+    group = _joined([np.frombuffer(key, np.uint64) for key in row_by_key])
+    return group[[row_by_key[key] for key in keys]]
+
+
+def sketch(text: str) -> str:
+    """Return numbers of the runs of a text by which it, or one that is nearly the same, is known
+    again. Nobody reads a text from it, but whoever guesses words can check them."""
+    return base64.b64encode(_runs(text).tobytes()).decode()
+
+
+def known_texts(texts: Iterable[str], sketches: Sequence[str]) -> set[str]:
+    """Return the texts that are alike, as in `alike`, to one of those of which sketches are given.
+
+    >>> known_texts(["call a doctor", "Call a nurse."], [sketch("Call a doctor.")])
+    {'call a doctor'}
+    """
+    distinct, n = [*dict.fromkeys(texts)], len(sketches)
+    sets = [np.frombuffer(base64.b64decode(text_sketch), np.uint64) for text_sketch in sketches]
+    group = _joined([*sets, *map(_runs, distinct)])
+    is_known = np.isin(group[n:], group[:n])
+    return {distinct[row] for row in np.flatnonzero(is_known).tolist()}
 
 
 def _joined(sets: Sequence[_Runs]) -> IntArray:
-    """(sets,): a number that all share which are connected."""
+    """(sets,): a number that all share which are connected, from 0 in the order in which they
+    occur."""
     from scipy.sparse import csr_array
 
     group: IntArray = np.arange(len(sets))
@@ -72,23 +87,16 @@ def _joined(sets: Sequence[_Runs]) -> IntArray:
         return group
     sizes = np.array([len(runs) for runs in sets])
     _, run = np.unique(np.concatenate(sets), return_inverse=True)
-    begins = np.concatenate([[0], np.cumsum(sizes)])
-    holds = csr_array((np.ones(len(run), np.int32), run, begins))
+    holds = csr_array((np.ones(len(run), np.int32), run, np.append(0, np.cumsum(sizes))))
     held_by = holds.T.tocsr()
     for begin in range(0, len(sets), _ROWS):
         shared = (holds[begin : begin + _ROWS] @ held_by).tocoo()
-        one, other = shared.row + begin, shared.col
-        joined = _are_alike(sizes[one], sizes[other], shared.data)
-        group = _connected(len(sets), group[one[joined]], group[other[joined]])[group]
+        one, other, both = shared.row + begin, shared.col, shared.data
+        smaller, total = np.minimum(sizes[one], sizes[other]), sizes[one] + sizes[other]
+        is_passage = (smaller >= _PASSAGE) & (_OF * both >= _SHARE * smaller)
+        is_alike = is_passage | (_OF * both >= _SHARE * (total - both))
+        group = _connected(len(sets), group[one[is_alike]], group[other[is_alike]])[group]
     return group
-
-
-def _are_alike(size: Any, other_size: Any, both: Any) -> Any:
-    """Return True where two texts are alike that have so many runs, and `both` of them in
-    common."""
-    smaller = np.minimum(size, other_size)
-    is_passage = (smaller >= _PASSAGE) & (_OF * both >= _SHARE * smaller)
-    return is_passage | (_OF * both >= _SHARE * (size + other_size - both))
 
 
 def _runs(text: str) -> _Runs:
@@ -96,48 +104,12 @@ def _runs(text: str) -> _Runs:
     for all its words."""
     words = words_of(text)
     if len(words) < _SHORT:
-        return np.array([_digest(" ".join(words) or normalise(text))], np.uint64)
-    word = np.array([_digest(word) for word in words], np.uint64)
-    weights = np.array([3, 5, 7], np.uint64)  # they tell the orders of the same words apart
-    return np.unique(np.lib.stride_tricks.sliding_window_view(word, len(weights)) @ weights)
-
-
-@lru_cache(maxsize=1 << 20)
-def _digest(text: str) -> int:
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
-    return int.from_bytes(digest.digest(), "little")
-
-
-def sketch(text: str) -> str:
-    """Return numbers of the runs of a text by which it, or one that is nearly the same, is known
-    again. Nobody reads a text from it, but whoever guesses words can check them."""
-    return base64.b64encode(_halved(text).tobytes()).decode()
-
-
-class Known:
-    """The texts of which sketches are given: a text is known that is alike to one of them.
-
-    >>> Known([sketch("Call a doctor.")]).holds("call a doctor")
-    True
-    """
-
-    def __init__(self, sketches: Iterable[str]) -> None:
-        self._sizes: list[int] = []
-        self._held: dict[int, list[int]] = defaultdict(list)
-        for number, text_sketch in enumerate(dict.fromkeys(sketches)):
-            runs = np.frombuffer(base64.b64decode(text_sketch), "<u4").tolist()
-            self._sizes.append(len(runs))
-            for run in runs:
-                self._held[run].append(number)
-
-    def holds(self, text: str) -> bool:
-        runs = _halved(text).tolist()
-        both = Counter(number for run in runs for number in self._held.get(run, ()))
-        return any(_are_alike(len(runs), self._sizes[number], n) for number, n in both.items())
-
-
-def _halved(text: str) -> NDArray[np.uint32]:
-    return np.unique((_runs(text) >> np.uint64(32)).astype("<u4"))
+        runs = [" ".join(words) or normalise(text)]
+    else:
+        runs = [" ".join(run) for run in zip(words, words[1:], words[2:], strict=False)]
+    encoded = [run.encode("utf-8", "surrogatepass") for run in runs]
+    digests = [hashlib.blake2b(run, digest_size=8).digest() for run in encoded]
+    return np.unique(np.frombuffer(b"".join(digests), "<u8"))
 
 
 @dataclass(frozen=True)
@@ -169,10 +141,10 @@ def folds_of(answers: IndexedAnswers, n: int, seed: int = 0) -> Folds:
     """Components drawn by seed into `n` folds, each into the one with the fewest answers so far,
     the largest first. Raises SetupError where there are fewer components than folds."""
     question, text = answers.clusters.codes, alike_texts(answers)
-    whole = components(question, text)
-    sizes = np.bincount(whole)
-    joined = sizes.max(initial=0) <= 2 * len(answers) / n
-    unit = whole if joined else components(question)
+    unit = components(question, text)
+    joined = np.bincount(unit).max(initial=0) <= 2 * len(answers) / n
+    if not joined:
+        unit = components(question)
     sizes = np.bincount(unit)
     if len(sizes) < n:
         message = f"is more than the {len(sizes)} groups of questions that share no answer"
@@ -193,24 +165,18 @@ def components(*codes: IntArray) -> IntArray:
     [0, 0, 0, 1]
     """
     n = len(codes[0])
-    shared = [np.unique(code, return_inverse=True)[1] for code in codes]
-    ends = np.concatenate([code + n * number for number, code in enumerate(shared, start=1)])
+    numbered = [np.unique(code, return_inverse=True)[1] for code in codes]
+    ends = [code + n * place for place, code in enumerate(numbered, start=1)]
     rows = np.tile(np.arange(n), len(codes))
-    return _numbered(_connected(n * (len(codes) + 1), rows, ends)[:n])
+    return _connected(n * (len(codes) + 1), rows, np.concatenate(ends))[:n]
 
 
 def _connected(n: int, one: IntArray, other: IntArray) -> IntArray:
-    """(n,): a number that all share which edges from `one` to the `other` connect."""
+    """(n,): a number that all share which edges from `one` to the `other` connect, from 0 in the
+    order in which they occur."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     edges = coo_array((np.ones(len(one)), (one, other)), shape=(n, n))
     labels: IntArray = connected_components(edges, directed=False)[1]
     return labels
-
-
-def _numbered(codes: IntArray) -> IntArray:
-    """The same from 0, in the order in which they occur."""
-    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-    numbers: IntArray = np.argsort(np.argsort(first))
-    return numbers[which]

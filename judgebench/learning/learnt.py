@@ -58,11 +58,10 @@ class TrainingSet:
     @cached_property
     def hash(self) -> str:
         """Of all that can be learnt from."""
-        keys = [[answer.item_id, answer.content_hash, answer.system] for answer in self.answers]
-        labels = {m: found.tolist() for m, found in self.labels.items()}
-        beside = {name: more.hash for name, more in self.beside.items()}
-        more = [list(self.reasons), beside]
-        return content_hash([keys, labels, *more] if any(more) else [keys, labels])
+        answers = [[answer.item_id, answer.content_hash, answer.system] for answer in self.answers]
+        labels = {metric: codes.tolist() for metric, codes in self.labels.items()}
+        beside = {name: silver.hash for name, silver in self.beside.items()}
+        return content_hash([answers, labels, list(self.reasons), beside])
 
     def only(self, rows: IntArray) -> TrainingSet:
         """Some of the answers, with the labels that they have here."""
@@ -124,7 +123,7 @@ class Material:
             {metric: found[there] for metric, found in labels.items()},
             self.folds.question[kept],
             self.folds.text[kept],
-            beside=self._beside(rows, rows if judged is None else judged) if self.silver else {},
+            beside=self._beside(rows, rows if judged is None else judged),
         )
 
     def _beside(self, rows: IntArray, judged: IntArray) -> Mapping[str, TrainingSet]:
@@ -156,13 +155,13 @@ class Material:
     def problems(self) -> Iterator[Problem]:
         """Problems that keep a judge from learning each metric in folds."""
         for metric in self.rubric.metrics:
-            given, field = self.ratings[metric.id].values, f"rubric.{metric.id}"
-            if (n := int((given >= 0).any(axis=1).sum())) < self.folds.n:
+            values, field = self.ratings[metric.id].values, f"rubric.{metric.id}"
+            n_labelled = int((values >= 0).any(axis=1).sum())
+            if n_labelled < self.folds.n:
                 message = "has fewer answers with a human label to learn from than there are folds"
-                yield Problem(message, field=field, found=f"{n} of {self.folds.n}")
-            elif len(labels := np.unique(given[given >= 0])) < 2:
-                message = "has one human label only: learning needs two"
-                yield Problem(message, "", None, field, metric.label_texts[labels[0]])
+                yield Problem(message, field=field, found=f"{n_labelled} of {self.folds.n}")
+            elif len(np.unique(values[values >= 0])) < 2:
+                yield Problem("has one human label only: learning needs two", field=field)
 
     def _truth(self, metric: str, rows: IntArray) -> IntArray:
         """(rows,), -1 where there is none."""
@@ -235,9 +234,9 @@ class Learner(Protocol):
         """Return the US dollars for each thing asked in order to learn what the folder holds."""
         return ()
 
-    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
+    def export(self, folder: Path, to: Path) -> None:
         """Copy what judges from the folder to another one: of a language model as transformers and
-        peft read it or, `merged`, as a whole model."""
+        peft read it."""
         shutil.copytree(folder, to, ignore=shutil.ignore_patterns(SEARCH, LEARNT))
 
     def drain(self) -> None:
@@ -290,19 +289,17 @@ class LearntJudge(ByLearner):
     ) -> None:  # fmt: skip
         self.kind, self.more, self._material, self._cells = kind, more, material, cells
         self._cell_of = np.full(len(material.answers), -1, dtype=np.int64)
-        self._trained: list[TrainingSet] = [
-            material.training(cell.train, cell.judged) for cell in cells
-        ]
+        self.training_sets = [material.training(cell.train, cell.judged) for cell in cells]
         for number, cell in enumerate(cells):
             self._cell_of[cell.judged] = number
         about = {
             "judge": "learnt",
             **learner.describe(),
-            "trained_on": [[c.name, t.hash] for c, t in zip(cells, self._trained, strict=True)],
+            "trained_on": [train.hash for train in self.training_sets],
             "judged": content_hash(self._cell_of.tolist()),
             "metrics": [metric.id for metric in material.rubric.metrics],
             "rubric": {"name": material.rubric.name, "hash": material.rubric.content_hash},
-        }  # fmt: skip
+        }
         super().__init__(name, learner, about)
         self._home = home / name / self.signature
         self._work: Work | None = None
@@ -318,14 +315,11 @@ class LearntJudge(ByLearner):
         """All answers as CSV: the fold that judges each, and numbers that answers share which have
         one question, or nearly the same text: no fold learns from those that share either with
         what it judges."""
-        folds = self._material.folds
-        names = [*(cell.name for cell in self._cells), ""]  # the last is of what none judges
-        ids = [answer.item_id for answer in self._material.answers]
-        cells = [names[cell] for cell in self._cell_of.tolist()]
-        numbers = (map(str, codes.tolist()) for codes in (folds.question, folds.text))
-        return to_csv(
-            ("item_id", "fold", "question", "text"), zip(ids, cells, *numbers, strict=True)
-        )
+        names = np.array([*(cell.name for cell in self._cells), ""])  # the last is of no cell
+        folds, ids = self._material.folds, self._material.answers.item_ids()
+        columns = (names[self._cell_of], folds.question.astype(str), folds.text.astype(str))
+        rows = zip(ids, *(column.tolist() for column in columns), strict=True)
+        return to_csv(("item_id", "fold", "question", "text"), rows)
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         self._parents = parents
@@ -339,50 +333,46 @@ class LearntJudge(ByLearner):
         for cell, some in groupby(tasks, key=lambda task: self._cell(task.answer.item_id)):
             yield from self._named(self.learner.judge(some, self._fitted_while_one_waits(cell)))
 
-    def parts(self) -> Sequence[tuple[Cell, TrainingSet]]:
-        """Each cell, and what is learnt from for it."""
-        return [*zip(self._cells, self._trained, strict=True)]
-
     def _fitted_while_one_waits(self, number: int) -> Path:
         """As `fitted`, while the first answer of that cell counts as asked about."""
-        if self._work is None or (self._home / self._cells[number].name / LEARNT).exists():
+        if self._work is None or self._is_fitted(number):
             return self.fitted(number)
         with self._work.budget.one_waits(self._work.stop):
             return self.fitted(number)
 
+    def _is_fitted(self, number: int) -> bool:
+        return (self._home / self._cells[number].name / LEARNT).exists()
+
     def fitted(self, number: int) -> Path:
         """The folder of what was learnt for that cell; learns it where it is not there yet."""
-        cell, train = self._cells[number], self._trained[number]
-        folder = self._home / cell.name
-        if (folder / LEARNT).exists():
+        cell, train = self._cells[number].name, self.training_sets[number]
+        folder = self._home / cell
+        if self._is_fitted(number):
             return folder
         assert self._work is not None
         for metric, labels in train.labels.items():
             if not (labels >= 0).any():
-                raise SetupError(f"{self.name}: no label of {metric} to learn from in {cell.name}")
+                raise SetupError(f"{self.name}: no label of {metric} to learn from in {cell}")
         folder.mkdir(parents=True, exist_ok=True)
-        self._work.progress.say(f"{self.name}: learns from {len(train):,} answers ({cell.name})")
+        self._work.progress.say(f"{self.name}: learns from {len(train):,} answers ({cell})")
         facts = self.learner.fit(train, folder, self._work)
-        content = {"n": len(train), "hash": train.hash, **facts}
-        if train.beside:
-            totals = {file: len(silver) for file, silver in self._material.silver.items()}
-            content["silver"] = {
-                file: {"n": len(silver), "left_out": totals[file] - len(silver)}
-                for file, silver in train.beside.items()
-            }
+        silver = {
+            file: {"n": len(train.beside[file]), "left_out": len(whole) - len(train.beside[file])}
+            for file, whole in self._material.silver.items()
+        }
+        content = {"n": len(train), "hash": train.hash, "silver": silver, **facts}
         write_atomically(folder / LEARNT, to_json(content, indent=1).encode())
         return folder
 
     @property
     def ahead(self) -> str:
         """The work that is left, learning and judging, in words."""
-        n_left = sum(not (self._home / cell.name / LEARNT).exists() for cell in self._cells)
+        n_left = sum(not self._is_fitted(number) for number in range(len(self._cells)))
         n = int((self._cell_of >= 0).sum())
         to_learn, per_answer = self.learner.calls
         plan = f"{self.name}: learns {counted(n_left, 'time')}, judges {counted(n, 'answer')}"
-        if calls := n_left * to_learn + n * per_answer:
-            plan += f", with up to {counted(calls, 'call')} of a model"
-        return plan
+        calls = n_left * to_learn + n * per_answer
+        return f"{plan}, with up to {counted(calls, 'call')} of a model" if calls else plan
 
     @property
     def spent(self) -> float:

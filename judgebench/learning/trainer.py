@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -207,30 +206,11 @@ def _trainer(training: Training, home: Path, watch: Watch) -> Any:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Draw all by the seed, and leave what others draw as it was."""
-    import numpy as np
-    import torch
-    from transformers import set_seed
-
-    states = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng():
-            set_seed(seed)
-            yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-
-
-@contextmanager
 def memory_errors(message: str) -> Iterator[None]:
     """Raise RunError with the message in place of an engine's error for lack of memory."""
-    import torch
-
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError) as error:  # of torch, RuntimeErrors
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise
         raise RunError(message) from error
@@ -242,5 +222,5 @@ def has_bf16(device: str) -> bool:
 
     if device == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
+    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +18,7 @@ from markupsafe import Markup
 from judgebench.data.findings import Findings
 from judgebench.data.formats import mark_forbidden
 from judgebench.data.tables import missing_columns, open_table
-from judgebench.errors import Problem, SetupError, raise_any, shorten
+from judgebench.errors import Problem, SetupError, shorten
 from judgebench.records import content_hash
 
 Item = Mapping[str, Any]
@@ -126,7 +125,6 @@ def _answer_problems(row: dict[str, str], questions: Sequence[Question]) -> Iter
 
 
 _HERE = Path(__file__).parent
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @cache  # a template is compiled once
@@ -178,27 +176,13 @@ def local_page(
     style = _texts(_HERE / "local.css", page.with_suffix(".css"))
     policy = (
         f"default-src 'none'; style-src 'sha256-{script_hash(style)}'; script-src"
-        f" 'sha256-{script_hash(script)}'; connect-src {connect}; img-src data: blob:;"
+        f" 'sha256-{script_hash(script)}'; connect-src {connect}; worker-src {connect};"
+        " img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
     )
     parts = {"style": style, "script": script, "policy": policy}
     marked = {name: Markup(part) for name, part in parts.items()}
     return template.render(**values, **marked, data=json_for_page(data)), policy
-
-
-def check_people(names: Sequence[str], field: str) -> None:
-    """Raises SetupError where nobody is named, a name can name no file, or one is named twice."""
-    problems = [] if names else [Problem("name somebody", field=field)]
-    seen: set[str] = set()
-    for name in names:
-        if not _NAME.fullmatch(name):
-            message = "cannot name a file"
-            allowed = "letters a to z, digits, full stops, dashes and underscores"
-            problems.append(Problem(message, "", None, field, shorten(name), allowed))
-        elif name.casefold() in seen:
-            problems.append(Problem("is named twice", field=field, found=shorten(name)))
-        seen.add(name.casefold())
-    raise_any(problems)
 
 
 def _texts(*paths: Path) -> str:

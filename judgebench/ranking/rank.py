@@ -424,10 +424,9 @@ def _ranked(table: Complete, level: float) -> tuple[list[Estimate], Estimate]:
     """The average ranks, and the share of control cases below all real arguments."""
     arguments, controls = table.of(arguments=True), table.of(arguments=False)
     heights = levels(table.values)
-    others = heights[:, None, arguments]  # an argument among all of them, itself counted half
-    among = (others > heights[:, :, None]).sum(axis=2) + (others == heights[:, :, None]).sum(
-        axis=2
-    ) / 2
+    others, system = heights[:, None, arguments], heights[:, :, None]
+    # An argument among all of them, itself counted half.
+    among = ((others > system) + (others == system) / 2).sum(axis=2)
     own = np.array([0.5 if i in arguments else 1.0 for i in range(len(table.systems))])
     average_ranks = _means(table, among + own, level)
     if not arguments or not controls:
@@ -497,15 +496,15 @@ def complete(scores: RankerScores, systems: Sequence[System]) -> Complete:
     scored = np.asarray(there.any(axis=0))
     whole = there[:, scored].all(axis=1) & scored.any()
     codes = np.unique(scores.clusters[whole], return_inverse=True)[1]
-    kept = scored.tolist()
+    kept = tuple(known[column] for column in np.flatnonzero(scored))
     return Complete(
-        tuple(s for s, yes in zip(known, kept, strict=True) if yes),
+        kept,
         trainings[:, whole][..., scored],
         values[whole][:, scored],
         Clusters(codes, int(codes.max(initial=-1)) + 1),
         scores.n_missing + int((~whole).sum()),
         scores.trainings is not None,
-        tuple(s.name for s, yes in zip(known, kept, strict=True) if not yes),
+        tuple(s.name for s in known if s not in kept),
     )
 
 

@@ -515,10 +515,8 @@ def length_bias(
     `words` (instances, systems) has the rows and columns of `scores`, NaN where the length is
     unknown. `rho` is Spearman's, of words and rank turned round; `longest_first` is the chance that
     the longest is the best, ties broken at random: where length does not matter, 1 / systems on
-    average. Raises ValueError for words of another shape.
+    average.
     """
-    if words.shape != scores.values.shape:
-        raise ValueError(f"words are {words.shape}, but scores {scores.values.shape}")
     both = match((scores, replace(scores, values=words, drawn=None)), systems)
     missing = scores.n_missing + both.n_missing
     both = replace(both, n_missing=missing)

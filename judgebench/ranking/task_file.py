@@ -28,7 +28,6 @@ from judgebench.files import (
     is_file,
     load_model,
     shipped_folder,
-    shipped_names,
 )
 from judgebench.judges.config import Name
 from judgebench.models.checkpoints import sha256_of
@@ -358,6 +357,6 @@ def in_words(path: Path, rubric: str) -> str:
 
 def listed() -> list[tuple[str, str]]:
     """The name of each shipped task and what it is."""
-    names = shipped_names(KIND, ".yaml")
-    files = [load_model(shipped_folder(KIND) / f"{name}.yaml", TaskFile) for name in names]
+    paths = sorted(shipped_folder(KIND).glob("*.yaml"))
+    files = [load_model(path, TaskFile) for path in paths]
     return [(f.name, f"{f.title}; reads {', '.join(f.files.values())}") for f in files]

@@ -33,7 +33,7 @@ from judgebench.stats.paired_tests import (
 )
 from judgebench.stats.repeated_measures import self_agreement
 from judgebench.stress_tests.best_of import best_of
-from judgebench.stress_tests.recipes import AlteredAnswer, marked
+from judgebench.stress_tests.recipes import AlteredAnswer, label_indices, marked
 from judgebench.stress_tests.result import (
     EVERY,
     Miss,
@@ -156,10 +156,9 @@ def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
 
 def _demanded(pairs: Pairs, items: Labels) -> Labels:
     """The index of the label asked for (items, metrics), -1 where none is."""
-    demands = [pairs.items[i].demand for i in items]
     metrics = pairs.study.rubric.metrics
-    found = [[m.index(d[m.id]) if m.id in d else -1 for m in metrics] for d in demands]
-    return np.array(found, dtype=np.int64)
+    demands = [label_indices(pairs.items[i].demand, metrics) for i in items]
+    return np.array(demands, dtype=np.int64)
 
 
 def _success(pairs: Pairs, before: Labels, after: Labels, demanded: Labels) -> Estimate:
@@ -300,16 +299,9 @@ def misses(pairs: Pairs) -> tuple[list[Miss], int]:
     """
     missed: list[tuple[AlteredAnswer, tuple[str, ...]]] = []
     for item, row in zip(pairs.items, pairs.altered, strict=True):
-        least = [
-            (column, metric.index(item.must_worsen[metric.id]))
-            for column, metric in enumerate(pairs.study.rubric.metrics)
-            if metric.id in item.must_worsen
-        ]
-        names = tuple(
-            judge.name
-            for judge in pairs.real_judges
-            if any(0 <= pairs.judged[judge.name][row, column] < label for column, label in least)
-        )
+        least = label_indices(item.must_worsen, pairs.study.rubric.metrics)
+        labels = {judge.name: pairs.judged[judge.name][row] for judge in pairs.real_judges}
+        names = tuple(name for name, x in labels.items() if ((x >= 0) & (x < least)).any())
         if names:
             missed.append((item, names))
     missed.sort(key=lambda miss: -len(miss[1]))
@@ -331,10 +323,6 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
     """Everything that the page tells of one miss; what differs between the answers is marked."""
     item = miss.item
     parent, text = marked(item)
-    facts = {
-        "False claim": item.false_claim, "True claim": item.true_claim,
-        "Why it sounds right": item.why_plausible, "Source": item.source,
-    }  # fmt: skip
     area = {"Area": item.area} if item.area else {}
     return Card(
         f"Missed by {', '.join(miss.missed_by)}",
@@ -343,7 +331,7 @@ def miss_card(miss: Miss, rubric: Rubric) -> Card:
             *asked_of(item.parent),
             ("Sound parent", [("del" if differs else "", old) for old, differs in parent if old]),
             ("Altered answer", [("ins" if differs else "", new) for new, differs in text if new]),
-            *((heading, fact) for heading, fact in facts.items() if fact),
+            *((heading, fact) for heading, fact in item.claims.items() if fact),
             *(_verdicts(miss, m) for m in rubric.metrics if m.id in item.must_worsen),
         ),
         folded=tuple(

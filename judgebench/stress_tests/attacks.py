@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from random import Random
 from statistics import mode
-from typing import Literal
 
 from pydantic import Field
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.files import StrictModel, find_file, shipped_folder, shipped_names
+from judgebench.files import StrictModel, find_file, shipped_folder
 from judgebench.records import Answer, HumanLabel, content_hash
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.stress_tests.best_of import bad_answers, compose, distinct_edits
+from judgebench.stress_tests.best_of import bad_answers, compose, distinct_edits, labels_by_answer
 from judgebench.stress_tests.claims import (
     Quantities,
     SentenceRules,
@@ -28,9 +26,8 @@ from judgebench.stress_tests.claims import (
 )
 from judgebench.stress_tests.item_sets import (
     accepted_ids,
-    check_same_meaning,
-    check_violations,
     read_set,
+    with_checks,
 )
 from judgebench.stress_tests.recipes import (
     Add,
@@ -50,16 +47,15 @@ from judgebench.stress_tests.recipes import (
     WordList,
     Write,
     check_demand,
+    label_indices,
     load_list,
     load_recipe,
     not_alterable,
-    word_names,
 )
 from judgebench.stress_tests.result import RecipeSummary
 from judgebench.stress_tests.wording import Synonyms, add, bullets, demanded, markdown, reword
-from judgebench.stress_tests.wordings import Wordings, check_opposites, read_wordings
+from judgebench.stress_tests.wordings import Wordings, read_wordings
 
-Kind = Literal["violations", "invariance", "planted", "asked otherwise"]
 SHIPPED_SETS = ("consensus-violations",)
 _NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many more calls
 
@@ -67,21 +63,19 @@ _NAMED_ONLY = (Write, Rephrase, BestOf, Wording)  # they need a model, or many m
 class AttackEntry(StrictModel):
     """One attack of a stress test: a recipe or a set, by path or shipped name.
 
-    `must_worsen` stands in for the recipe's own demand, for rubrics of other names; `sample`
-    bounds its items, in place of the stress test's own.
+    `must_worsen` stands in for the recipe's own demand, for rubrics of other names.
     """
 
     attack: str
     must_worsen: dict[str, str] = Field(default_factory=dict)
-    sample: int | None = Field(default=None, ge=1)
 
 
 class StressSettings(StrictModel):
     """The settings under `stress:` of a bench.yaml.
 
     Without `attacks` all that ship and need no model are used. `sample` bounds the items of each
-    recipe, drawn by the benchmark's seed; a set is used whole unless its entry bounds it.
-    `reviewed` counts only violations that people have accepted in the sheet beside a set.
+    recipe, drawn by the benchmark's seed; a set is used whole. `reviewed` counts only violations
+    that people have accepted in the sheet beside a set.
     """
 
     attacks: tuple[str | AttackEntry, ...] = ()
@@ -100,7 +94,6 @@ class Attack:
     """A recipe or a set that was read. `items` are a set's; a recipe has made none yet."""
 
     summary: RecipeSummary
-    sample: int | None
     recipe: Recipe | None = None
     edit: Edit | None = None  # of a recipe by rule
     wordings: Wordings | None = None  # of one that asks in other words
@@ -111,18 +104,15 @@ class Attack:
         """The name of the recipe."""
         return self.summary.name
 
-    @property
-    def kind(self) -> str:
-        """What is done and must happen: a `Kind`."""
-        return self.summary.kind
-
 
 def shipped_attacks() -> tuple[str, ...]:
     """The shipped sets and the shipped recipes that need no model, by name."""
-    folder = shipped_folder("adversarial")
-    recipes = [load_recipe(path) for path in sorted(folder.glob("*.yaml"))]
-    by_rule = [r.name for r in recipes if not isinstance(r.edit, _NAMED_ONLY)]
+    by_rule = [r.name for r in _shipped_recipes() if not isinstance(r.edit, _NAMED_ONLY)]
     return (*SHIPPED_SETS, *by_rule)
+
+
+def _shipped_recipes() -> list[Recipe]:
+    return list(map(load_recipe, sorted(shipped_folder("adversarial").glob("*.yaml"))))
 
 
 def read_attacks(
@@ -163,31 +153,23 @@ def _of_recipe(
 ) -> list[Attack]:
     """The one attack of a recipe."""
     recipe = load_recipe(path)
-    make = f"`judgebench stress attacks make {entry.attack}"
-    if isinstance(recipe.edit, Write | Rephrase):
-        message = (
-            f"needs a model: make a set of it first, with {make} --by JUDGE.yaml`, and name "
-            "that set here"
-        )
-        raise SetupError(Problem(message, str(path), field="edit.kind", found=recipe.edit.kind))
-    if recipe.must_worsen and reviewed:
-        message = (
-            "makes its violations anew, so nobody has accepted them: make a set of them, with "
-            f"{make}`, review that, and name it here"
-        )
-        raise SetupError(Problem(message, str(path), field="reviewed"))
+    is_by_model = isinstance(recipe.edit, Write | Rephrase)
+    if is_by_model or (recipe.must_worsen and reviewed):
+        why, by = "makes violations anew, which nobody has accepted", ""
+        if is_by_model:
+            why, by = "needs a model", " --by JUDGE.yaml"
+        command = f"`judgebench stress attacks make {entry.attack}{by}`"
+        message = f"{why}: make a set of it with {command}, review it, and name that set here"
+        raise SetupError(Problem(message, str(path), field="attack", found=recipe.name))
     if recipe.must_worsen:
         wanted = _demand(entry, recipe, rubric)
         recipe = recipe.model_copy(update={"must_worsen": _judged(wanted, judged, path)})
     edit = wordings = None
     if isinstance(recipe.edit, Wording):
-        if path.parent != shipped_folder("adversarial"):  # which is for every shipped rubric
-            check_opposites(recipe.edit, rubric, path)
-        wordings = read_wordings(recipe.edit, judged, path)
+        wordings = read_wordings(recipe.edit, rubric, judged, path)
     elif not isinstance(recipe.edit, Ask):
         edit = edit_of(recipe, judged, path.parent)
-    summary = RecipeSummary(recipe.name, recipe.version, _kind(recipe))
-    return [Attack(summary, entry.sample, recipe, edit, wordings)]
+    return [Attack(RecipeSummary(recipe.name, recipe.version), recipe, edit, wordings)]
 
 
 def _demand(entry: AttackEntry, recipe: Recipe, rubric: Rubric) -> MetricLabels:
@@ -206,16 +188,17 @@ def _of_set(
     """An attack for each recipe that the lines of a set name."""
     items = read_set(path, rubric, entry.must_worsen)
     accepted = accepted_ids(path) if reviewed else {item.item_id for item in items}
-    groups: dict[tuple[str, Kind], list[AlteredAnswer]] = {}
+    groups: dict[str, list[AlteredAnswer]] = {}
+    versions = {item.recipe: item.recipe_version for item in items}
     for item in items:
-        demand = item.must_worsen and _judged(item.must_worsen, judged, path)
-        groups.setdefault((item.recipe, _kind(item)), []).append(replace(item, must_worsen=demand))
-    attacks = []
-    for (name, kind), group in groups.items():
-        kept = tuple(item for item in group if item.item_id in accepted)
-        summary = RecipeSummary(name, group[0].recipe_version, kind)
-        attacks.append(Attack(summary, entry.sample, items=kept))
-    return attacks
+        group = groups.setdefault(item.recipe, [])
+        if item.item_id in accepted:
+            demand = item.must_worsen and _judged(item.must_worsen, judged, path)
+            group.append(replace(item, must_worsen=demand))
+    return [
+        Attack(RecipeSummary(name, versions[name]), items=tuple(group))
+        for name, group in groups.items()
+    ]
 
 
 def _judged(demand: MetricLabels, judged: Rubric, path: Path) -> MetricLabels:
@@ -230,14 +213,6 @@ def _judged(demand: MetricLabels, judged: Rubric, path: Path) -> MetricLabels:
             )
         )  # fmt: skip
     return kept
-
-
-def _kind(attack: Recipe | AlteredAnswer) -> Kind:
-    if isinstance(attack, Recipe) and isinstance(attack.edit, Ask | Wording):
-        return "asked otherwise"
-    if attack.must_worsen:
-        return "violations"
-    return "planted" if attack.demand else "invariance"
 
 
 # --- from a recipe to the rule that carries it out -----------------------------------------------
@@ -356,34 +331,27 @@ def make_plan(
 
     Parents are `answers` and the sound answers of the sets; without labels, those that are used.
     An answer whose human label already reaches what an attack demands is no sound parent for it.
-    `sample` bounds the items of each recipe; a set is used whole unless its own entry bounds it.
-    Raises SetupError where there is no answer to alter.
+    `sample` bounds the items of each recipe; a set is used whole. Raises SetupError where there is
+    no answer to alter.
     """
-    made = [_take(a, seed) for a in attacks if a.recipe is None]
+    made = [_generated(a, a.items) for a in attacks if a.recipe is None]
     sound = [*answers, *(item.parent for m in made for item in m.items)]
     parents = list({answer.item_id: answer for answer in sound}.values())
     if not parents:
         message = "there is no answer to alter: name data, or a set of altered answers"
         raise SetupError(Problem(message, field="attacks"))
     drawn = _shuffled(parents, seed)
-    alter = partial(_alter, rubric=rubric, seed=seed, worst=_worst_labels(labels, rubric))
-    by_rule = [(a, a.recipe, a.sample or sample) for a in attacks if a.recipe and a.edit]
-    made += [alter(a, drawn, limit) for a, recipe, limit in by_rule if recipe.alters == "sound"]
-    of_bad = [(a, limit) for a, recipe, limit in by_rule if recipe.alters == "bad"]
-    bad = bad_answers(drawn, labels, rubric) if of_bad else []
-    if of_bad and not bad:
-        message = (
-            "needs answers that people call bad: the median label of none is in the worse half"
-        )
-        raise SetupError(Problem(message, field="attacks", found=of_bad[0][0].name))
-    made += [alter(a, bad, limit) for a, limit in of_bad]
-    violations = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
-    made += [
-        alter(a, violations, limit) for a, recipe, limit in by_rule if recipe.alters == "violations"
-    ]
-    asks = tuple(
-        (a, tuple(drawn[: a.sample or sample])) for a in attacks if a.kind == "asked otherwise"
-    )
+    people = labels_by_answer(labels, rubric)
+    alter = partial(_alter, limit=sample, rubric=rubric, seed=seed, people=people)
+    for alters in ("sound", "bad", "violations"):
+        chosen = [a for a in attacks if a.edit and a.recipe and a.recipe.alters == alters]
+        pool = drawn
+        if alters == "violations":
+            pool = _shuffled((i.answer for m in made for i in m.items if i.must_worsen), seed)
+        elif alters == "bad" and chosen:
+            pool = bad_answers(drawn, labels, rubric)
+        made += [alter(attack, pool) for attack in chosen]
+    asks = tuple((a, tuple(drawn[:sample])) for a in attacks if a.recipe and not a.edit)
     if not labels:  # no other answer says anything than those that something is compared with
         used = {item.parent.item_id for m in made for item in m.items}
         used |= {answer.item_id for _, asked in asks for answer in asked}
@@ -391,31 +359,19 @@ def make_plan(
     return Plan(tuple(made), tuple(parents), asks)
 
 
-def _worst_labels(labels: Iterable[HumanLabel], rubric: Rubric) -> dict[tuple[str, str], int]:
-    """The index of the most severe human label of each answer on each metric."""
-    worst: dict[tuple[str, str], int] = {}
-    for label in labels:
-        metric = rubric.find(label.metric)
-        if metric is not None and label.label is not None:
-            place = label.item_id, metric.id
-            worst[place] = max(metric.index(label.label), worst.get(place, -1))
-    return worst
-
-
 def _shuffled(answers: Iterable[Answer], seed: int) -> list[Answer]:
     """The same order for the same seed, whatever order the answers come in."""
     return sorted(answers, key=lambda answer: content_hash([seed, answer.item_id]))
 
 
-def _take(attack: Attack, seed: int) -> GeneratedItems:
-    """A set's items after their checks; a sample is drawn from each error area in turn."""
-    kept, rejected = checked(attack.items)
-    if attack.sample is not None:
-        turn: dict[str, Iterator[int]] = defaultdict(count)
-        shuffled = sorted(kept, key=lambda item: content_hash([seed, item.item_id]))
-        in_turn = sorted(shuffled, key=lambda item: next(turn[item.area]))
-        kept = sorted(in_turn[: attack.sample], key=lambda item: item.item_id)
-    return GeneratedItems(attack, tuple(kept), tuple(rejected))
+def _generated(
+    attack: Attack, items: Sequence[AlteredAnswer], nothing: Mapping[str, str] = {}
+) -> GeneratedItems:
+    """Items after their checks."""
+    checked = with_checks(items)
+    accepted = tuple(item for item in checked if not item.failed_checks)
+    rejected = tuple(item for item in checked if item.failed_checks)
+    return GeneratedItems(attack, accepted, rejected, nothing)
 
 
 def _alter(
@@ -424,17 +380,18 @@ def _alter(
     limit: int | None,
     rubric: Rubric,
     seed: int,
-    worst: Mapping[tuple[str, str], int],
+    people: Mapping[tuple[str, str], Sequence[int]],
 ) -> GeneratedItems:
     """Edit answers of the pool in their order until there are `limit`.
 
-    An answer to which a human gave a label that the attack demands, or a `worst` one, is passed by.
+    An answer to which one of the `people` gave a label that the attack demands, or a worse one, is
+    passed by.
     """
     recipe, edit = attack.recipe, attack.edit
     assert recipe is not None
     assert edit is not None
-    demanded_of = ((rubric.find(name), label) for name, label in recipe.must_worsen.items())
-    least = {metric.id: metric.index(label) for metric, label in demanded_of if metric}
+    demands = label_indices(recipe.must_worsen, rubric.metrics)
+    least = {m.id: index for m, index in zip(rubric.metrics, demands, strict=True) if index >= 0}
     times = recipe.edit.times if isinstance(recipe.edit, BestOf) else 1
     items: list[AlteredAnswer] = []
     nothing: dict[str, str] = {}
@@ -442,7 +399,7 @@ def _alter(
     for parent in pool:
         if n_parents == limit:
             break
-        if any(worst.get((parent.item_id, name), -1) >= index for name, index in least.items()):
+        if any(max(people.get((parent.item_id, m), [-1])) >= least[m] for m in least):
             continue
         chance = Random(content_hash([seed, recipe.content_hash, parent.item_id]))
         why_not = not_alterable(parent)
@@ -455,8 +412,7 @@ def _alter(
         if times > 1:
             altered = [replace(x, item_id=f"{x.item_id}~{n}") for n, x in enumerate(altered, 1)]
         items += altered
-    kept, rejected = checked(items)
-    return GeneratedItems(attack, tuple(kept), tuple(rejected), nothing)
+    return _generated(attack, items, nothing)
 
 
 def altered_answer(
@@ -472,28 +428,18 @@ def altered_answer(
     )  # fmt: skip
 
 
-def checked(items: Sequence[AlteredAnswer]) -> tuple[list[AlteredAnswer], list[AlteredAnswer]]:
-    """Those that passed every check of validity, and those that failed one."""
-    every = [
-        *check_violations([item for item in items if item.must_worsen]),
-        *check_same_meaning((item for item in items if not item.must_worsen), word_names()),
-    ]
-    failed = [item for item in every if item.failed_checks]
-    return [item for item in every if not item.failed_checks], failed
-
-
 def set_in_words(path: Path, rubric: str) -> str:
     """Check a set of altered answers and say how many it holds. Raises SetupError with what fails
     a check."""
-    kept, rejected = checked(read_set(path, load_rubric(rubric)))
+    items = with_checks(read_set(path, load_rubric(rubric)))
     raise_any(
         [
             Problem(reason, str(path), None, item.item_id, check)
-            for item in rejected
+            for item in items
             for check, reason in item.failed_checks.items()
         ]
     )
-    return f"a set of {len(kept)} altered answers that pass every check"
+    return f"a set of {len(items)} altered answers that pass every check"
 
 
 def recipe_in_words(path: Path, rubric: str) -> str:
@@ -507,6 +453,5 @@ def recipe_in_words(path: Path, rubric: str) -> str:
 
 def listed() -> list[tuple[str, str]]:
     """The name of each shipped attack and what it is."""
-    recipes = [load_recipe(name) for name in shipped_names("adversarial", ".yaml")]
     sets = [(name, "a set of sound answers, each beside a false one") for name in SHIPPED_SETS]
-    return [*sets, *((recipe.name, recipe.about) for recipe in recipes)]
+    return [*sets, *((recipe.name, recipe.about) for recipe in _shipped_recipes())]

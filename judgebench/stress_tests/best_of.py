@@ -7,20 +7,20 @@ Rewordings change words only, as the checks of a set test; those that fail one a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import comb, nan
 from operator import mul
 from random import Random
-from statistics import median
 from typing import Any
 
 import numpy as np
 
+from judgebench.errors import Problem, SetupError
 from judgebench.records import Answer, Estimate, HumanLabel, Row
 from judgebench.results.blocks import Drawing, LabelledInterval
-from judgebench.results.figures import looks_of, new_panels, whisker
+from judgebench.results.figures import looks_of, new_panels
 from judgebench.results.tables import TableSpec
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -59,20 +59,38 @@ def good_labels(metric: Metric) -> str:
     return " or ".join(texts) if half <= MAX_NAMED else f"{texts[0]} to {texts[-1]}"
 
 
+def labels_by_answer(
+    labels: Iterable[HumanLabel], rubric: Rubric
+) -> Mapping[tuple[str, str], list[int]]:
+    """The indices of the labels that people gave, by item and metric id; those that give no grade
+    are left out."""
+    indices: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for label in labels:
+        metric = rubric.find(label.metric)
+        if metric and label.label is not None and (index := metric.index(label.label)) >= 0:
+            indices[label.item_id, metric.id].append(index)
+    return indices
+
+
 def bad_answers(
     answers: Iterable[Answer], labels: Iterable[HumanLabel], rubric: Rubric
 ) -> list[Answer]:
-    """The answers whose median human label is in the worse half of an ordinal metric's scale."""
-    beyond: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for label in labels:
-        metric = rubric.find(label.metric)
-        if metric is None or metric.kind != "ordinal" or label.label is None:
-            continue
-        place = int(badness(metric, np.array(metric.index(label.label))))
-        if place >= 0:
-            beyond[label.item_id, metric.id].append(place - middle_of(metric))
-    bad = {item_id for (item_id, _), distances in beyond.items() if median(distances) > 0}
-    return [answer for answer in answers if answer.item_id in bad]
+    """The answers whose median human label is in the worse half of an ordinal metric's scale.
+
+    Raises SetupError where there is none.
+    """
+    indices = labels_by_answer(labels, rubric)
+
+    def is_bad(answer: Answer, metric: Metric) -> bool:
+        places = badness(metric, np.array(indices.get((answer.item_id, metric.id), [-1])))
+        return bool(np.median(places) > middle_of(metric))
+
+    ordinal = [metric for metric in rubric.metrics if metric.kind == "ordinal"]
+    bad = [answer for answer in answers if any(is_bad(answer, metric) for metric in ordinal)]
+    if not bad:
+        message = "there is no answer that people call bad: no median label is in the worse half"
+        raise SetupError(Problem(message, field="labels"))
+    return bad
 
 
 def compose(edits: Sequence[Edit]) -> Edit:
@@ -223,12 +241,12 @@ def draw_gain(rubric: Rubric, rows: Sequence[Row], title: str) -> Any:
     figure, panels = new_panels(len(metrics), 2, (3.2, 2.5), (0.4, 0.8), sharey=True)
     for axes, metric in zip(panels, metrics, strict=True):
         for judge, look in looks_of(lanes).items():
-            own = [row for row in rows if (row.metric, row.judge) == (metric.id, judge)]
-            places = [attempts.index(int(row["attempts"])) for row in own]
-            axes.plot(places, [row.estimate.value for row in own], **look)
-            for place, row in zip(places, own, strict=True):
-                if (interval := whisker(row.estimate)) is not None:
-                    axes.errorbar(place, row.estimate.value, yerr=interval, color=look["color"])
+            drawn = [row for row in rows if (row.metric, row.judge) == (metric.id, judge)]
+            places = [attempts.index(int(row["attempts"])) for row in drawn]
+            estimates = [(e.value, e.low, e.high) for e in (row.estimate for row in drawn)]
+            values, lows, highs = np.array(estimates, dtype=np.float64).T  # None becomes NaN
+            axes.plot(places, values, **look)
+            axes.vlines(places, lows, highs, colors=look["color"])
         axes.axhline(0, color="#767676", linewidth=0.8)
         axes.set_xticks(range(len(attempts)), map(str, attempts))
         axes.set(xlabel="N rewordings to choose from", ylabel="Labels gained")

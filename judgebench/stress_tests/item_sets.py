@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,6 +45,7 @@ from judgebench.stress_tests.recipes import (
     content_words,
     facts,
     marked,
+    word_names,
     words,
 )
 
@@ -64,43 +65,42 @@ _ANNOUNCES = re.compile(
 )
 
 
-def check_violations(
-    items: Sequence[AlteredAnswer], earlier: Sequence[AlteredAnswer] = ()
+def with_checks(
+    items: Iterable[AlteredAnswer], earlier: Sequence[AlteredAnswer] = ()
 ) -> list[AlteredAnswer]:
-    """The items with their checks recorded. A near-duplicate is held against the later item;
+    """The items with their checks recorded. A near-duplicate is held against the later violation;
     those of `earlier` came before all.
 
     Checks that stand recorded already, such as that of a model's reply, are kept.
     """
-    kept = list(earlier)
-    checked = []
+    violations, checked = list(earlier), []
     for item in items:
-        rules = {name: rule(item) for name, rule in _OF_VIOLATION.items()}
-        reasons = {**item.checks, **rules, "no_duplicate": _duplicate(item, kept)}
-        checked.append(replace(item, checks=reasons))
-        if not checked[-1].failed_checks:
-            kept.append(item)
+        rules = _of_violation(item, violations) if item.must_worsen else _of_same_meaning(item)
+        checked.append(replace(item, checks={**item.checks, **rules}))
+        if item.must_worsen and not checked[-1].failed_checks:
+            violations.append(item)
     return checked
 
 
-def check_same_meaning(
-    items: Iterable[AlteredAnswer], names: Collection[str]
-) -> list[AlteredAnswer]:
-    """The items that must not change a verdict, with their checks recorded.
+def _of_violation(item: AlteredAnswer, others: Sequence[AlteredAnswer]) -> dict[str, str]:
+    return {
+        "differs": _says_the_same(item),
+        "length": _length(item),
+        "false_claim": _false_claim(item),
+        "true_claim": _true_claim(item),
+        "unannounced": _unannounced(item),
+        "no_duplicate": _duplicate(item, others),
+    }
 
-    Where the parent stands in the text word for word, all of it is kept, whatever a rule or a
-    person adds. A model that is to say the same in other words must use others, and add nothing.
-    """
-    checked = []
-    for item in items:
-        kept = {"length": _length(item), "keeps_facts": _keeps_facts(item, names)}
-        if item.by_model:
-            checks = {"differs": _says_the_same(item), **kept, "keeps_words": _keeps_words(item)}
-        else:
-            same = "it is its parent, letter for letter" if item.text == item.parent.text else ""
-            checks = {"differs": same, **({} if item.parent.text in item.text else kept)}
-        checked.append(replace(item, checks={**item.checks, **checks}))
-    return checked
+
+def _of_same_meaning(item: AlteredAnswer) -> dict[str, str]:
+    """Where the parent stands in the text word for word, all of it is kept, whatever a rule or a
+    person adds. A model that is to say the same in other words must use others, and add nothing."""
+    kept = {"length": _length(item), "keeps_facts": _keeps_facts(item)}
+    if item.by_model:
+        return {"differs": _says_the_same(item), **kept, "keeps_words": _keeps_words(item)}
+    same = "it is its parent, letter for letter" if item.text == item.parent.text else ""
+    return {"differs": same, **({} if item.parent.text in item.text else kept)}
 
 
 def _says_the_same(item: AlteredAnswer) -> str:
@@ -143,12 +143,6 @@ def _unannounced(item: AlteredAnswer) -> str:
     return f"it announces itself: {match.group()!r}"
 
 
-_OF_VIOLATION = {
-    "differs": _says_the_same, "length": _length, "false_claim": _false_claim,
-    "true_claim": _true_claim, "unannounced": _unannounced,
-}  # fmt: skip
-
-
 def _duplicate(item: AlteredAnswer, others: Sequence[AlteredAnswer]) -> str:
     content = content_words(item.text)
     for other in others:
@@ -166,8 +160,8 @@ def _keeps_words(item: AlteredAnswer) -> str:
     return "" if share >= FEWEST_WORDS or not before else f"it keeps only {share:.0%} of its words"
 
 
-def _keeps_facts(item: AlteredAnswer, names: Collection[str]) -> str:
-    before, after = facts(item.parent.text, names), facts(item.text, names)
+def _keeps_facts(item: AlteredAnswer) -> str:
+    before, after = (facts(text, word_names()) for text in (item.parent.text, item.text))
     changes = {"loses": before - after, "adds": after - before}
     reasons = [f"{verb} {', '.join(counts)}" for verb, counts in changes.items() if counts]
     return f"it {' and '.join(reasons)}" if reasons else ""
@@ -407,8 +401,7 @@ def accepted_ids(path: Path) -> set[str]:
 def _shown_item(item: AlteredAnswer) -> Item:
     verdict = "; ".join(f"{metric}: {label}" for metric, label in item.must_worsen.items())
     values = {
-        "True claim": item.true_claim, "False claim": item.false_claim,
-        "Why plausible": item.why_plausible, "Source": item.source,
+        **item.claims,
         "Verdict must be": verdict or "the same as of the sound answer",
         "The text asks for": ", ".join(item.demand.values()),
     }  # fmt: skip

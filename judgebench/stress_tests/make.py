@@ -34,10 +34,9 @@ from judgebench.stress_tests.attacks import (
 )
 from judgebench.stress_tests.item_sets import (
     SetFile,
-    check_same_meaning,
-    check_violations,
     read_set,
     to_set_line,
+    with_checks,
 )
 from judgebench.stress_tests.recipes import (
     AlteredAnswer,
@@ -52,7 +51,6 @@ from judgebench.stress_tests.recipes import (
     check_demand,
     load_recipe,
     not_alterable,
-    word_names,
 )
 from judgebench.stress_tests.result import RecipeSummary, StressRun, VariantVerdicts
 from judgebench.stress_tests.wordings import in_rubric_terms, worded_variants
@@ -330,11 +328,9 @@ def _by_rule(
     if not every:
         plan.refuse_empty()
     new = [i for i in every if not file.has(i.item_id, i.recipe_hash, i.generator, order.seed)]
-    before = len(every) - len(new)
-    made = GenerationCounts(
-        asked=len(new), made_before=before, nothing_to_change=len(of_rule.nothing)
-    )
-    progress.start(name, len(every), before)
+    made = GenerationCounts(len(new), len(every) - len(new))
+    made.nothing_to_change = len(of_rule.nothing)
+    progress.start(name, len(every), made.made_before)
     for item in new:
         file.add(item)
         made.count(item)
@@ -447,11 +443,7 @@ class Attacker:
             area=draft.area or draft.recipe.area or "",
             why_plausible=values.get("why_plausible", ""),
         )
-        if "reply" in checks:
-            return item
-        if item.must_worsen:
-            return check_violations([item], earlier)[0]
-        return check_same_meaning([item], word_names())[0]
+        return item if "reply" in checks else with_checks([item], earlier)[0]
 
 
 def _shape(draft: Draft) -> type[BaseModel]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -27,7 +27,7 @@ from judgebench.files import (
     load_model,
 )
 from judgebench.records import Answer, content_hash
-from judgebench.rubric import Identifier, Rubric, normalise
+from judgebench.rubric import Identifier, Metric, Rubric, normalise
 from judgebench.text import Sentence, sentences
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -479,6 +479,11 @@ def check_demand(
     return labels
 
 
+def label_indices(labels: MetricLabels, metrics: Iterable[Metric]) -> list[int]:
+    """The index of the label of each metric, -1 where there is none."""
+    return [m.index(labels[m.id]) if m.id in labels else -1 for m in metrics]
+
+
 BY_RULE = "rule"
 BY_HAND = "by hand"
 Piece = tuple[str, bool]  # a text, and whether it is changed
@@ -531,6 +536,16 @@ class AlteredAnswer:
     def by_model(self) -> bool:
         """True where a model wrote it."""
         return self.generator not in (BY_RULE, BY_HAND)
+
+    @property
+    def claims(self) -> Mapping[str, str]:
+        """What is said of the alteration, by its heading."""
+        return {
+            "True claim": self.true_claim,
+            "False claim": self.false_claim,
+            "Why plausible": self.why_plausible,
+            "Source": self.source,
+        }
 
     @property
     def failed_checks(self) -> Mapping[str, str]:

@@ -42,7 +42,6 @@ class RecipeSummary:
 
     name: str
     version: str
-    kind: str  # violations, invariance, planted, asked otherwise
     made: int = 0  # items that count
     nothing_to_change: int = 0  # parents the rule found nothing to change in
     rejected: int = 0  # items that failed a check

@@ -39,6 +39,7 @@ _NUMBER_MARK = re.compile(r"\d+[.)]")  # of a list; it would be left over
 
 _MARKDOWN = re.compile(r"^[^\S\n]*#{1,6}\s|\*\*|__|^[^\S\n]*```", re.MULTILINE)
 _LONGEST_HEADING = 8  # words
+_ONE_SENTENCE = Nothing("the text is one sentence")
 # Taken from the question's kind: a heading with its germ, drug or number would add one to the text.
 _HEADINGS = {
     "symptom": "Symptoms", "treat": "Treatment", "prevent": "Prevention", "diagnos": "Diagnosis",
@@ -64,7 +65,7 @@ def bullets(answer: Answer, random: Random) -> Outcome:
     """Every sentence as an item of a list; the items of a list below their lead-in, indented."""
     pieces = _pieces(answer.text)
     if len(pieces) < 2:
-        return Nothing("the text is one sentence")
+        return _ONE_SENTENCE
     if all(piece.kind != "sentence" for piece in pieces):
         return Nothing("the text is a list already")
     lines, indent = list[str](), ""
@@ -85,7 +86,7 @@ def markdown(answer: Answer, random: Random) -> Outcome:
     if _MARKDOWN.search(answer.text):
         return Nothing("the text is in Markdown already")
     if len(pieces) < 2:
-        return Nothing("the text is one sentence")
+        return _ONE_SENTENCE
     asked = [title for word, title in _HEADINGS.items() if word in answer.question.lower()]
     body, kinds = "", [""]
     for piece in pieces:

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import find_file, shipped_names
+from judgebench.files import find_file, shipped_folder, shipped_names
 from judgebench.judges.llm import LLMJudge
 from judgebench.prompt import literal_lines, parse_prompt
 from judgebench.records import Answer, Verdict
-from judgebench.rubric import Label, Metric, Rubric, load_rubric
+from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.runs.bench import Variant
 from judgebench.stress_tests.item_sets import (
     accepted_ids,
-    check_same_meaning,
     decisions_path,
     read_set,
+    with_checks,
 )
-from judgebench.stress_tests.recipes import OTHER_RUBRIC, Opposite, Recipe, Wording, word_names
+from judgebench.stress_tests.recipes import OTHER_RUBRIC, Opposite, Recipe, Wording
 from judgebench.text import sentences
 
 FEWEST_WORDS = 4  # of a sentence that is worth other words
@@ -58,17 +58,13 @@ class Wordings:
 
     def _metric(self, metric: Metric, number: int) -> Metric:
         if (opposite := self.opposites.get(metric.id)) is not None:
-            labels = tuple(
-                Label(text=opposite.labels[label.text], severity=label.severity,
-                      description=label.description)
+            order = [opposite.labels[text] for text in metric.prompt_order]
+            turned = [  # other spellings of the old labels mean the reverse
+                label.model_copy(update={"text": opposite.labels[label.text], "aliases": ()})
                 for label in metric.labels
-            )  # fmt: skip
-            order = tuple(opposite.labels[text] for text in metric.prompt_order)
-            kept = metric.model_dump(exclude={"labels", "prompt_order", "id", "title", "question"})
-            return Metric(
-                **kept, labels=labels, prompt_order=order,
-                id=opposite.id, title=opposite.title, question=opposite.question,
-            )  # fmt: skip
+            ]
+            asked = opposite.model_dump() | {"labels": turned, "prompt_order": order}
+            return Metric(**{**metric.model_dump(), **asked})
         labels = tuple(
             label.model_copy(update={"description": self.reword(label.description, number)})
             for label in metric.labels
@@ -77,45 +73,36 @@ class Wordings:
         return metric.model_copy(update={"question": question, "labels": labels})
 
 
-def read_wordings(edit: Wording, judged: Rubric, recipe_path: Path) -> Wordings:
+def read_wordings(edit: Wording, rubric: Rubric, judged: Rubric, recipe_path: Path) -> Wordings:
     """What a recipe of the kind `wording` names, as far as it is about the metrics that are judged.
 
     Of a set beside which a person's decisions lie, only what was accepted is used. Raises
-    SetupError where a set cannot be read, and where nothing is left of the recipe.
+    SetupError where a set cannot be read, where nothing is left of the recipe, and where it names a
+    metric, or labels, that the rubric does not have; a shipped recipe is for every shipped rubric.
     """
     texts: dict[str, list[str]] = defaultdict(list)
     for name in edit.sets:
         path = find_file("adversarial", name, ".jsonl", recipe_path.parent)
-        items = check_same_meaning(read_set(path), word_names())
+        items = with_checks(read_set(path))
         if decisions_path(path).is_file():
             accepted = accepted_ids(path)
             items = [item for item in items if item.item_id in accepted]
         for item in items:
             if not item.failed_checks:
                 texts[item.parent.text].append(item.text)
-    opposites = {
-        metric.id: opposite
-        for metric in judged.metrics
-        if (opposite := edit.metrics.get(metric.id)) is not None
-        and {*opposite.labels} == {*metric.label_texts}
-        and not metric.several
-    }
+    labels = {metric.id: {*metric.label_texts} for metric in rubric.metrics}
+    wrong = {name for name, asked in edit.metrics.items() if {*asked.labels} != labels.get(name)}
+    if wrong and recipe_path.parent != shipped_folder("adversarial"):
+        message = f"must be metrics of the rubric, each with all its labels; {OTHER_RUBRIC}"
+        names, allowed = ", ".join(sorted(wrong)), _labels_of(rubric)
+        raise SetupError(Problem(message, str(recipe_path), None, "edit.metrics", names, allowed))
+    able = [m.id for m in judged.metrics if m.id not in wrong and not m.several]
+    opposites = {name: edit.metrics[name] for name in able if name in edit.metrics}
     if not texts and not opposites:
         message = "words nothing anew: it has no accepted sentence, and no judged metric's labels"
         problem = Problem(message, str(recipe_path), field="edit", allowed=_labels_of(judged))
         raise SetupError(problem)
     return Wordings(texts, opposites)
-
-
-def check_opposites(edit: Wording, rubric: Rubric, recipe_path: Path) -> None:
-    """Raises SetupError where a recipe names a metric, or labels, that the rubric does not have."""
-    labels = {metric.id: {*metric.label_texts} for metric in rubric.metrics}
-    message = f"must be a metric of the rubric, with each of its labels; {OTHER_RUBRIC}"
-    for name, opposite in edit.metrics.items():
-        if {*opposite.labels} != labels.get(name):
-            labelled, field = ", ".join(opposite.labels), f"edit.metrics.{name}"
-            allowed = _labels_of(rubric)
-            raise SetupError(Problem(message, str(recipe_path), None, field, labelled, allowed))
 
 
 def _labels_of(rubric: Rubric) -> str:

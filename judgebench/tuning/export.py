@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,30 +13,27 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_json
 from judgebench.learning.folds import sketch
 from judgebench.learning.learnt import TrainingSet
-from judgebench.progress import SILENT
-from judgebench.records import Answer
 from judgebench.results.documents import bullets, table_lines
 from judgebench.runs.bench import Bench, default_run_folder
 from judgebench.runs.benchmark import load_bench
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.runs.open import open_run
-from judgebench.text import counted, listed
-from judgebench.tuning.config import Learn, LoraConfig, learn_entry
-from judgebench.tuning.judges import learner_of, open_examination, open_judges
+from judgebench.text import counted
+from judgebench.tuning.config import Learn, learn_entry
+from judgebench.tuning.judges import learner_of, open_examination
 from judgebench.tuning.measure import measure_tuning
 from judgebench.tuning.report import SCORES, show
 from judgebench.tuning.tuned import (
     CARD,
     MANIFEST,
     Exported,
-    as_judge,
     check_absent,
-    files_of,
+    content_of,
     written_whole,
 )
 from judgebench.version import VERSION
 
+_LEARNING = ("rounds", "stages", "by")  # keys of an entry that say how it is learnt alone
 # What the files of some ways to learn would tell a stranger.
 _HOLDS = {
     "examples": " **It holds labelled answers word for word**: share it as you would share them.",
@@ -45,25 +42,25 @@ _HOLDS = {
     "lora": " A language model can repeat some of what it was trained on.",
 }
 _CARD = """\
-# {name}
+# {recipe[name]}
 
-A judge that labels answers by the rubric {rubric}: {metrics}. judgebench {version} tuned it
-(`learn: {learn}`) to agree with human labels. **It is not clinically reviewed** and gives no
-medical advice.
+A judge that labels answers by the rubric {rubric.name} (version {rubric.version}). judgebench
+{version} tuned it (`learn: {recipe[learn]}`) to agree with human labels. **It is not clinically
+reviewed** and gives no medical advice.
 
 ## How to use it
 
 An entry of `judges` in a bench.yaml with the rubric that `judgebench.json` holds:
 
 ```yaml
-- {entry}
+- {{name: {recipe[name]}, tuned: PATH-OF-THIS-FOLDER}}
 ```
 
 `judgebench run` checks this folder, and what it stands on, before it judges.
 
 ## What it learnt from
 
-{answers} with labels of {annotators} (hash `{hash}`).{holds}
+{answers} with labels of {annotators} (hash `{train.hash}`).{holds}
 
 It answers `skipped: trained on it` for these answers, for others to their questions, and for texts
 that are nearly the same. `judgebench.json` holds a sketch of each for that: numbers of its runs of
@@ -72,7 +69,7 @@ three words. Nobody can read a text from them, but whoever guesses words can che
 The recipe:
 
 ```yaml
-{recipe}```
+{entry}```
 
 ## What it is worth
 
@@ -96,15 +93,14 @@ def export_judge(
     to: str | Path,
     *,
     folder: str | Path | None = None,
-    merged: bool = False,
 ) -> Path:
     """Write what a judge learns from all labels into the folder `to`, with judgebench.json and a
     model card, to be used on other data: `{name: NAME, tuned: TO}` among the judges. Of a language
     model it is what transformers and peft read.
 
-    `folder` is the run folder (default: runs/NAME of the benchmark), which must hold the judge's
-    out-of-fold verdicts. `merged` writes a whole model in place of an adapter. Raises SetupError
-    where that cannot be, or where `to` is there already.
+    `folder` is the run folder of `judgebench tune` (default: runs/NAME of the benchmark), in which
+    the judge has learnt from all labels and was measured out of fold. Raises SetupError where that
+    cannot be, or where `to` is there already.
 
     >>> import judgebench as jb
     >>> found = jb.tune("bench.yaml", "runs/tuned")
@@ -114,99 +110,69 @@ def export_judge(
     loaded = bench if isinstance(bench, Bench) else load_bench(bench)
     run = RunFolder(Path(folder) if folder else default_run_folder(loaded.config))
     with closing(loaded):
-        entry = check_export(loaded, name, Path(to), merged=merged)
-        recipe = entry.model_dump(mode="json", by_alias=True, exclude_none=True)
-        _check_run(loaded, name, run)
-        whole = next(
-            judge
-            for judge in open_examination(loaded, run)
-            if judge.more == {"of": name, "as": "in-sample"}
+        recipe = check_export(loaded, name, Path(to)).model_dump(
+            mode="json", by_alias=True, exclude_none=True
         )
-        with run.locked(), closing(whole), written_whole(Path(to)) as part:
-            whole.begin(Work(run, SILENT, Budget(None), Stop()))
-            learnt, ((_, train),) = whole.fitted(0), whole.parts()
-            judging = learn_entry(as_judge(recipe), loaded.file, None)
-            learner = learner_of(judging, loaded, run)
-            learner.export(learnt, part, merged=merged)
-            seen, judges = [*_seen(train)], run.manifest()["judges"]
+        judging_recipe = {key: recipe[key] for key in recipe if key not in _LEARNING}
+        judging = learn_entry(judging_recipe, loaded.file, None)
+        learner, judges = learner_of(judging, loaded, run), run.manifest().get("judges", {})
+        taught, train = _taught(loaded, name, run)
+        answers = [*train.answers, *(a for silver in train.beside.values() for a in silver.answers)]
+        questions = {sketch(answer.question) for answer in answers if answer.question}
+        with closing(learner), written_whole(Path(to)) as part:
+            learner.export(taught, part)
+            (part / CARD).write_text(card(recipe, train, run), encoding="utf-8")
             exported = Exported(
-                recipe=recipe,
+                recipe=judging_recipe,
                 about=dict(learner.describe()),
                 needs={judge: judges[judge]["signature"] for judge in judging.needs},
                 rubric=train.rubric,
-                questions=tuple(sorted({sketch(a.question) for a in seen if a.question})),
-                texts=tuple(sorted({sketch(answer.text) for answer in seen})),
-                merged=merged,
+                questions=tuple(sorted(questions)),
+                texts=tuple(sorted({sketch(answer.text) for answer in answers})),
+                content=content_of(part),
             )
-            content = card(exported, train, run)
-            (part / CARD).write_text(content, encoding="utf-8")
-            exported = exported.model_copy(update={"files": files_of(part)})
             (part / MANIFEST).write_text(to_json(exported.model_dump(mode="json"), indent=1))
     return Path(to)
 
 
-def check_export(bench: Bench, name: str, to: Path, *, merged: bool = False) -> Learn:
-    """The entry of the judge that is exported. Raises SetupError where none is one that learns,
-    where it has nothing to merge, or where `to` is there already."""
-    entry = _entry_of(bench, name)
-    if merged and not isinstance(entry, LoraConfig):
-        message = "has no adapter that could be merged"
-        raise SetupError(Problem(message, field="merged", allowed="learn: lora"))
-    check_absent(to)
-    return entry
-
-
-def card(exported: Exported, train: TrainingSet, run: RunFolder) -> str:
-    """The card in Markdown; what the judge is worth is as in the run's own report."""
-    study = open_run(run.path)
-    tuned = measure_tuning(study)
-    assert tuned is not None
-    recipe, rubric = exported.recipe, exported.rubric
-    # Beside the judge the best baseline alone: the report of the run has them all.
-    best = {row["who"] for row in tuned.rows.select("gain", "accuracy", judge=recipe["name"])}
-    scores = replace(
-        SCORES,
-        rows=lambda _: [row for row in SCORES.rows(tuned) if row.judge in {recipe["name"], *best}],
-    )
-    notes = [*tuned.notes, *filter(None, [tuned.collapsed.get(recipe["name"])])]
-    return _CARD.format(
-        name=recipe["name"],
-        rubric=f"{rubric.name} (version {rubric.version})",
-        metrics=listed([metric.title for metric in rubric.metrics]),
-        version=VERSION,
-        learn=recipe["learn"],
-        entry=f"{{name: {recipe['name']}, tuned: PATH-OF-THIS-FOLDER}}",
-        answers=counted(len(train), "answer"),
-        annotators=counted(len(study.makers), "annotator"),
-        hash=train.hash,
-        holds=_HOLDS.get(recipe["learn"], ""),
-        recipe=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
-        scores="\n".join([*table_lines(show(tuned, scores)), "", *bullets(notes)]),
-    )
-
-
-def _check_run(bench: Bench, name: str, run: RunFolder) -> None:
-    """Raises SetupError where the run has no out-of-fold verdicts of the judge as it stands."""
-    signature = next(judge.signature for judge in open_judges(bench, run) if judge.name == name)
-    manifest = run.manifest()
-    recorded = manifest.get("judges", {}).get(name, {}).get("signature")
-    if recorded != signature or manifest.get("state") != "finished":
-        message = f"has no out-of-fold verdicts of {name} as the benchmark stands"
-        allowed = f"the folder of a run that has ended: judgebench run {bench.file}"
-        raise SetupError(Problem(message, str(run.path), allowed=allowed))
-
-
-def _entry_of(bench: Bench, name: str) -> Learn:
-    """The entry of that judge. Raises SetupError where it is none that learns."""
+def check_export(bench: Bench, name: str, to: Path) -> Learn:
+    """The entry of the judge that is exported. Raises SetupError where none is one that learns, or
+    where `to` is there already."""
     able = {entry.name: entry for entry in bench.learning if isinstance(entry, Learn)}
     if name not in able:
         message, allowed = "is no judge of this benchmark that learns", ", ".join(able) or "none"
         raise SetupError(Problem(message, str(bench.file), None, "judges", name, allowed))
+    check_absent(to)
     return able[name]
 
 
-def _seen(train: TrainingSet) -> Iterator[Answer]:
-    """All that is learnt from, answers with machine-made labels among them."""
-    yield from train.answers
-    for silver in train.beside.values():
-        yield from silver.answers
+def _taught(bench: Bench, name: str, run: RunFolder) -> tuple[Path, TrainingSet]:
+    """The folder of what the judge learnt from all labels, and these. Raises SetupError where the
+    run has nothing of the judge as it stands."""
+    judges = {judge.name: judge for judge in open_examination(bench, run)}
+    judge, manifest = judges[f"{name}~in-sample"], run.manifest()
+    recorded = manifest.get("judges", {}).get(judge.name, {}).get("signature")
+    if recorded != judge.signature or manifest.get("state") != "finished":
+        message = f"has no verdicts of {name} as the benchmark stands"
+        allowed = f"the folder of a run that has ended: judgebench tune {bench.file}"
+        raise SetupError(Problem(message, str(run.path), allowed=allowed))
+    return judge.fitted(0), judge.training_sets[0]
+
+
+def card(recipe: Mapping[str, Any], train: TrainingSet, run: RunFolder) -> str:
+    """The card in Markdown; what the judge is worth is as in the run's own report."""
+    study = open_run(run.path)
+    tuned = measure_tuning(study)
+    assert tuned is not None
+    notes = [*tuned.notes, *filter(None, [tuned.collapsed.get(recipe["name"])])]
+    return _CARD.format(
+        recipe=recipe,
+        rubric=train.rubric,
+        train=train,
+        version=VERSION,
+        answers=counted(len(train), "answer"),
+        annotators=counted(len(study.makers), "annotator"),
+        holds=_HOLDS.get(recipe["learn"], ""),
+        entry=yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True),
+        scores="\n".join([*table_lines(show(tuned, SCORES)), "", *bullets(notes)]),
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.files import read_lines, to_json, write_atomically
-from judgebench.learning.trainer import Watch
+from judgebench.learning.trainer import Watch, forget
 from judgebench.models.checkpoints import local_path, merge
 from judgebench.models.contract import Message, Request
 from judgebench.tuning.config import LoraConfig
@@ -37,4 +37,5 @@ def tune_generator(
         merge(base, training / ADAPTER, part)
         content = {"base": config.model, "pairs": len(examples), **facts}
         write_atomically(part / ABOUT, to_json(content, indent=1).encode())
+    forget(training / ADAPTER)
     return facts

@@ -15,7 +15,6 @@ from judgebench.learning.learnt import (
     Learner,
     LearntJudge,
     Material,
-    TrainingSet,
     bench_material,
     describe_folds,
 )
@@ -24,7 +23,7 @@ from judgebench.results.shown import Shown
 from judgebench.runs.bench import Bench, Extension, LearntEntry, Loaded
 from judgebench.runs.benchmark import run
 from judgebench.runs.folder import RunFolder
-from judgebench.runs.load import Gathered, load_bench, no_texts
+from judgebench.runs.load import load_bench, no_texts
 from judgebench.runs.open import findings, is_run
 from judgebench.studies.study import Study
 from judgebench.tuning.config import (
@@ -80,11 +79,13 @@ def open_examination(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
     if not (entries := _with_controls(bench)):
         message = "has no judge that learns: give one the key `learn`"
         raise SetupError(Problem(message, str(bench.file), field="judges"))
-    material, judges, home = _material(bench), list[LearntJudge](), folder.path / FOLDER
+    material, home = _material(bench), folder.path / FOLDER
+    judges = []
     for entry in entries:
         own = _for(entry, material, bench)
-        for name, learner, cells in _ways(entry, own, bench, folder):
+        for name, taught, cells in _ways(entry, own, bench):
             more, named = {"of": entry.name, "as": name}, f"{entry.name}~{name}"
+            learner = learner_of(taught, bench, folder)
             judges.append(LearntJudge(named, learner, own, cells, home, kind="tuning", more=more))
     return judges
 
@@ -107,43 +108,33 @@ class TuningExtension:
 
 
 def _ways(
-    entry: Learn, material: Material, bench: Bench, folder: RunFolder
-) -> Iterator[tuple[str, Learner, Sequence[Cell]]]:
-    """The other ways to teach a judge, each with a learner of its own."""
-    for name, cells in _examined(material, bench):
-        # People would have to decide on the rounds of each way anew.
-        if name == "in-sample" or not entry.rounds:
-            yield name, learner_of(entry, bench, folder), cells
+    entry: Learn, material: Material, bench: Bench
+) -> Iterator[tuple[str, Learn, Sequence[Cell]]]:
+    """The other ways to teach a judge: the entry that is taught, and in which cells."""
+    yield "in-sample", entry, [Cell("all", material.labelled, np.arange(len(material.answers)))]
+    if not entry.rounds:  # people would have to decide on the rounds of each way anew
+        for name, cells in _examined(material, bench):
+            yield name, entry, cells
     if len(stages := getattr(entry, "stages", ())) > 1:
         shuffled = entry.model_copy(update={"stages": (*stages, SHUFFLED)})
-        yield SHUFFLED, learner_of(shuffled, bench, folder), material.cells
+        yield SHUFFLED, shuffled, material.cells
     if entry.rounds:
-        plain = entry.model_copy(update={"rounds": None})
-        yield "unrevised", learner_of(plain, bench, folder), material.cells
+        yield "unrevised", entry.model_copy(update={"rounds": None}), material.cells
 
 
 def _examined(material: Material, bench: Bench) -> Iterator[tuple[str, Sequence[Cell]]]:
-    """The cells of a judge without folds, with fewer labels, and without a system's answers."""
-    folds, settings = material.cells, _settings(bench)
-    yield "in-sample", [Cell("all", material.labelled, np.arange(len(material.answers)))]
+    """The folds of a judge with fewer labels, and without a system's answers."""
+    settings, folds, seed = _settings(bench), material.cells, bench.config.seed
     # Drawn once, so that fewer labels are some of the more.
-    drawn = [
-        np.random.default_rng([bench.config.seed, number]).permutation(cell.train)
-        for number, cell in enumerate(folds)
-    ]
+    drawn = [np.random.default_rng([seed, n]).permutation(c.train) for n, c in enumerate(folds)]
     for n in settings.curve:
         some = zip(folds, drawn, strict=True)
-        yield f"n{n}", [Cell(cell.name, np.sort(rows[:n]), cell.judged) for cell, rows in some]
+        yield f"n{n}", [replace(cell, train=np.sort(rows[:n])) for cell, rows in some]
     systems = np.array([answer.system for answer in material.answers])
     for system in settings.holdout_systems:
-        own = np.flatnonzero(systems == system)
-        yield (
-            f"without-{system}",
-            [
-                Cell(c.name, np.setdiff1d(c.train, own), np.intersect1d(c.judged, own))
-                for c in folds
-            ],
-        )
+        is_own = systems == system
+        cells = [Cell(c.name, c.train[~is_own[c.train]], c.judged[is_own[c.judged]]) for c in folds]
+        yield f"without-{system}", cells
 
 
 def _for(entry: Learn, material: Material, bench: Bench) -> Material:
@@ -169,21 +160,19 @@ def check_judges(bench: Bench) -> None:
             missing = no_texts("it reads answers", bench.dataset)
             problems.append(replace(missing, field=f"judges.{entry.name}"))
     systems = {answer.system for answer in bench.answers} - {""}
-    allowed, field = ", ".join(sorted(systems)), "tuning.holdout_systems"
-    problems += [
-        Problem("is no system of an answer", "", None, field, system, allowed)
-        for system in settings.holdout_systems
-        if system not in systems
-    ]
+    for system in sorted({*settings.holdout_systems} - systems):
+        field, allowed = "tuning.holdout_systems", ", ".join(sorted(systems))
+        problems.append(Problem("is no system of an answer", "", None, field, system, allowed))
     try:
         material = _material(bench)
         problems += material.problems()
         least = min(len(cell.train) for cell in material.cells)
-        message = f"is more than the {least:,} answers with a label that a fold learns from"
-        too_many = (str(n) for n in settings.curve if n > least)
-        problems += [Problem(message, field="tuning.curve", found=n) for n in too_many]
+        if (most := max(settings.curve, default=0)) > least:
+            message = f"is more than the {least:,} answers with a label that a fold learns from"
+            problems.append(Problem(message, field="tuning.curve", found=str(most)))
     except SetupError as error:
-        problems += error.problems
+        fields = {"folds": "tuning.folds"}
+        problems += [replace(p, field=fields.get(p.field, p.field)) for p in error.problems]
     raise_any([replace(p, file=p.file or str(bench.file)) for p in problems])
 
 
@@ -206,16 +195,10 @@ def _material(bench: Bench) -> Material:
     rubric = bench.rubric.of_kind("answer")
     if rubric is None:
         raise SetupError(Problem("has no metric of answers to learn", field="rubric"))
-    gather, silver = Gathered(str(bench.file)), dict[str, TrainingSet]()
-    for entry in bench.learning:
-        for name in entry.silver if isinstance(entry, Learn) else ():
-            path, field = bench.file.parent / name, f"judges.{entry.name}.stages"
-            if labelled := gather(field, read_silver, path, rubric):
-                silver[name] = labelled
-    how = (bench, rubric, _settings(bench).folds, bench.config.seed)
-    material = gather("tuning", bench_material, *how)
-    gather.raise_any()
-    assert material is not None
+    entries = [entry for entry in bench.learning if isinstance(entry, Learn)]
+    files = dict.fromkeys(name for entry in entries for name in entry.silver)
+    silver = {name: read_silver(bench.file.parent / name, rubric) for name in files}
+    material = bench_material(bench, rubric, _settings(bench).folds, bench.config.seed)
     return with_silver(material, silver)
 
 
@@ -239,7 +222,7 @@ def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learn
         case InstructionsConfig():
             return open_instructions(entry, bench, folder.path)
         case BagOfWordsConfig() | HeadConfig():
-            return open_head(entry, bench, folder.path)
+            return open_head(entry, rubric, bench.file.parent, folder.path)
         case RecalibrateConfig():
             return open_recalibrate(entry, bench, folder)
         case LoraConfig():

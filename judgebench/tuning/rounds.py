@@ -243,9 +243,6 @@ class Rounds(Learner):
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
         return self._learner.judge(tasks, folder)
 
-    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
-        self._learner.export(folder, to, merged=merged)
-
     def drain(self) -> None:
         self._learner.drain()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judgebench.errors import Problem, SetupError
-from judgebench.files import disk_errors, to_json, write_atomically
+from judgebench.errors import SetupError
+from judgebench.files import disk_errors
 from judgebench.judges.config import JudgeConfig, check_judge
 from judgebench.judges.judge import Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import label_spans, written_reply
-from judgebench.learning.learnt import LEARNT, Learner, TrainingSet
+from judgebench.learning.learnt import Learner, TrainingSet
 from judgebench.learning.trainer import (
     Training,
     Watch,
@@ -24,18 +23,15 @@ from judgebench.learning.trainer import (
     has_bf16,
     memory_errors,
     run,
-    seeded,
 )
 from judgebench.models.checkpoints import (
     BASE,
-    CONFIG,
     identify,
     identify_adapter,
     import_peft,
     length_buckets,
     load,
     local_path,
-    merge,
     note_base,
     tokenizer_of,
 )
@@ -74,18 +70,17 @@ class Lora(Learner):
         self._tuned: tuple[Path, LLMJudge] | None = None
 
     def describe(self) -> Mapping[str, Any]:
-        about = dict(self._untuned.describe())
+        about = self._untuned.describe()
         asked = {k: v for k, v in about.items() if k not in ("judge", "rubric", "runtime")}
-        told: dict[str, Any] = {"learn": "lora", "recipe": self._entry.recipe}
-        if self._entry.stages:
-            told["stages"] = list(self._entry.stages)
-        return {**told, "asked": asked, "runtime": about["runtime"]}
+        recipe = {**self._entry.recipe, "stages": list(self._entry.stages)}
+        return {"learn": "lora", "recipe": recipe, "asked": asked, "runtime": about["runtime"]}
 
     def fit(self, train_on: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         blocks = blocks_of(train_on, self._entry.stages, self._entry.seed)
         texts = [[one for row in rows_of(b.train) for one in self.examples(*row)] for b in blocks]
         watch = Watch(f"{self._entry.name} {folder.name}", work.progress, work.stop)
         facts = train(texts, self._entry, folder, watch)
+        forget(folder / ADAPTER)
         told = described(blocks, self._entry.seed)
         return {**facts, **told, "sha256": identify_adapter(folder / ADAPTER)}
 
@@ -129,25 +124,15 @@ class Lora(Learner):
     def _texts(self) -> Texts:
         return Texts(self._base)
 
-    def export(self, folder: Path, to: Path, *, merged: bool = False) -> None:
-        """Copy the adapter, or write the whole model, with its tokenizer."""
-        if merged:
-            merge(self._base, folder / ADAPTER, to)
-        else:
-            shutil.copytree(folder / ADAPTER, to, ignore=shutil.ignore_patterns(BASE))
-            tokenizer_of(self._base).save_pretrained(to)
+    def export(self, folder: Path, to: Path) -> None:
+        """Copy the adapter, with the tokenizer of its base."""
+        shutil.copytree(folder / ADAPTER, to, ignore=shutil.ignore_patterns(BASE))
+        tokenizer_of(self._base).save_pretrained(to)
 
     def _opened(self, folder: Path) -> TransformersBackend:
-        learnt = folder / LEARNT
-        if not learnt.is_file():  # an export holds itself what a training leaves in a folder below
-            adapter = folder if (folder / CONFIG).is_file() else None
-            return TransformersBackend(
-                self._base if adapter else str(folder), self._settings, adapter
-            )
-        if json.loads(learnt.read_text())["sha256"] != identify_adapter(folder / ADAPTER):
-            message = "holds other weights than were trained: delete it to train again"
-            raise SetupError(Problem(message, str(folder)))
-        return TransformersBackend(self._base, self._settings, folder / ADAPTER)
+        # An export holds itself what a training leaves in a folder below.
+        adapter = folder / ADAPTER if (folder / ADAPTER).is_dir() else folder
+        return TransformersBackend(self._base, self._settings, adapter)
 
 
 def rows_of(train_on: TrainingSet) -> Iterator[Row]:
@@ -159,7 +144,6 @@ def rows_of(train_on: TrainingSet) -> Iterator[Row]:
 
 
 ADAPTER = "adapter"  # in the folder: what was trained
-_DONE = "trained.json"
 _FORM = 2  # of this training; a change to it makes other weights of the same recipe
 _UNBOUNDED = 1 << 30
 MEMORY = "out of memory in training: lower tokens (it then goes on), context or rank"
@@ -170,33 +154,26 @@ def train(
 ) -> Mapping[str, Any]:
     """Train an adapter (LoRA, Hu et al. 2021, on every linear layer) of the entry's model on the
     blocks, one after another, each `epochs` times in steps of `batch` examples, and leave
-    `adapter/` in the folder; returns facts about the training.
+    `adapter/` in the folder; returns facts about the training. The caller, once it has noted these,
+    calls `forget` on it.
 
     The same call goes on where an earlier one was cut off, on the same machine to the same weights
     as an uninterrupted one, bit for bit. Raises SetupError for what cannot be trained, RunError
     where the loss or the memory runs out of bounds, DiskFailed, and Interrupted where it is to
     stop.
     """
-    if not any(blocks):
-        raise SetupError("nothing to train on: no example is left")
+    from transformers import set_seed
+
     identity = identify(local_path(config.model))
-    texts = [[[one.ids, one.places] for one in block] for block in blocks]
-    signature = content_hash([_FORM, identity, config.recipe, texts])
-    done = folder / _DONE
-    if done.exists() and (found := json.loads(done.read_text()))["signature"] == signature:
-        return {**found["facts"]}
+    texts = [[[example.ids, example.places] for example in block] for block in blocks]
+    signature, adapter = content_hash([_FORM, identity, config.recipe, texts]), folder / ADAPTER
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    final = folder / ADAPTER
-    with memory_errors(MEMORY), seeded(config.seed):
+    with memory_errors(MEMORY):
+        set_seed(config.seed)
         training = _Training(blocks, identity, config, watch)
-        log = run(training.steps(), final, signature, watch)
-    facts = training.facts([entry["loss"] for entry in log if "loss" in entry])
-    content = {"signature": signature, "base": identity, "facts": facts}
-    with disk_errors(folder):
-        write_atomically(done, to_json(content, indent=1).encode())
-    forget(final)
-    return facts
+        log = run(training.steps(), adapter, signature, watch)
+    return training.facts([entry["loss"] for entry in log if "loss" in entry])
 
 
 class _Training:
@@ -218,12 +195,11 @@ class _Training:
         self._blocks = [[one for one in b if len(one.ids) <= context] for b in blocks]
         n, n_read = (sum(map(len, some)) for some in (blocks, self._blocks))
         self._left_out = n - n_read
-        message = f"longer than the context of {context:,} tokens"
+        left_out = f"{self._left_out:,} of {n:,} examples are longer than the context of"
         if not n_read:
-            raise SetupError(f"nothing to train on: all {n:,} examples are {message}")
+            raise SetupError(f"nothing to train on: {left_out} {context:,} tokens")
         if self._left_out:
-            message = f"{self._left_out:,} of {n:,} examples are {message} and are left out"
-            watch.progress.say(f"{watch.name}: {message}")
+            watch.progress.say(f"{watch.name}: {left_out} {context:,} tokens and are left out")
         self._batches = list(self._drawn())
 
     def _drawn(self) -> Iterator[list[Example]]:
@@ -296,8 +272,6 @@ class _Training:
             "steps": len(losses),
             "first_loss": losses[0],
             "last_loss": sum(tail) / len(tail),
-            "device": self._device,
-            "bf16": self._half,
         }
 
 

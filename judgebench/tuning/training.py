@@ -30,9 +30,10 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Work
+from judgebench.runs.verdict_log import FiledVerdicts
 from judgebench.stats.arrays import FloatArray, IntArray
-from judgebench.stats.calibration import LEAST_PROBABILITY, cross_entropy, one_hot
-from judgebench.studies.answers import indexed
+from judgebench.stats.calibration import LEAST_PROBABILITY
+from judgebench.studies.answers import IndexedAnswers
 from judgebench.tuning.config import BagOfWordsConfig, HeadConfig, RecalibrateConfig
 
 
@@ -41,7 +42,7 @@ def open_recalibrate(entry: RecalibrateConfig, bench: Bench, run: RunFolder) -> 
     able: Sequence[Judge] = (*bench.judges, *bench.recorded)
     signed = {judge.name: judge.signature for judge in able}
     members = {name: signed[name] for name in entry.needs}  # in the order of what was learnt
-    return Head(entry.learn, rubric_of(entry, bench), verdicts(members, run), both_kinds)
+    return Head(entry.learn, rubric_of(entry, bench), verdicts(members, run))
 
 
 def rubric_of(entry: RecalibrateConfig, bench: Bench) -> Rubric:
@@ -53,11 +54,6 @@ def rubric_of(entry: RecalibrateConfig, bench: Bench) -> Rubric:
     return rubric.only([metric for metric in every if metric in said])
 
 
-def both_kinds(metric: Metric) -> Sequence[Recipe]:
-    """An ordinal metric's probabilities may be put right by either."""
-    return [Recipe(ordinal=True)] * (metric.kind == "ordinal") + [Recipe(ordinal=False)]
-
-
 def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
     """The verdicts of `members` (signatures by name) in the run.
 
@@ -65,28 +61,26 @@ def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
     verdict is `failed`, so that it is judged again with them.
     """
 
-    def of(
-        answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
-    ) -> Mapping[str, FloatArray]:
-        about = indexed(answers)
-        every = [run.latest_verdicts(*member, about) for member in members.items()]
-        features = {}
-        for metric in metrics:
-            labels = [found.label_indices(metric, about) for found in every]
-            shares = [found.label_probabilities(metric, about) for found in every]
-            known: NDArray[np.bool_] = np.max(labels, axis=0) >= 0
-            X = np.hstack([columns_of(*one) for one in zip(labels, shares, strict=True)])
-            features[metric.id] = np.where(known[:, None], X, np.nan)
-        return features
+    @cache
+    def read() -> tuple[IndexedAnswers, Sequence[FiledVerdicts]]:
+        answers = run.indexed_answers()
+        return answers, [run.latest_verdicts(*member, answers) for member in members.items()]
 
     @cache
-    def of_all() -> Sequence[Mapping[str, Verdict]]:
-        answers = run.indexed_answers()
-        return [run.latest_verdicts(*member, answers) for member in members.items()]
+    def of_all(metric: Metric) -> FloatArray:
+        answers, by_member = read()
+        labels = [verdicts.label_indices(metric, answers) for verdicts in by_member]
+        shares = [verdicts.label_probabilities(metric, answers) for verdicts in by_member]
+        X = np.hstack([columns_of(*pair) for pair in zip(labels, shares, strict=True)])
+        X[np.max(labels, axis=0) < 0] = np.nan
+        return X
+
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
+        return of_all(metric)[[read()[0].row(answer.item_id) for answer in answers]]
 
     def without(item_id: str) -> Status:
-        said = [verdicts.get(item_id) for verdicts in of_all()]
-        came = any(verdict and verdict.status is not Status.FAILED for verdict in said)
+        given = [verdicts.get(item_id) for verdicts in read()[1]]
+        came = any(verdict and verdict.status is not Status.FAILED for verdict in given)
         return Status.UNPARSED if came else Status.FAILED
 
     about = {"from": dict(members)}
@@ -109,7 +103,6 @@ def columns_of(label: NDArray[np.int64], p: FloatArray) -> FloatArray:
 
 
 _NESTED = 3
-_FREE = 10.0  # columns of thresholds are so large that their weights cost next to nothing
 
 
 @dataclass(frozen=True)
@@ -120,110 +113,87 @@ class Recipe:
     world where all are as common.
     """
 
-    ordinal: bool
     strengths: tuple[float, ...] = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
     balanced: bool = False
 
 
-class Regression(NamedTuple):
-    """The fit for a metric of `k` labels. `labels` (classes,) are the places of those that
-    occurred; the others get the probability 0. `weights` is (1, width) and `bias` (classes - 1,)
-    for thresholds, else both have a row for each class."""
+# A control that never gave a rare label would be no rival.
+BALANCED = Recipe(strengths=(1.0,), balanced=True)
 
-    k: int
+
+class Regression(NamedTuple):
+    """The fit for a metric. `labels` (classes,) are the places of those that occurred; the others
+    get the probability 0. `weights` (classes, width) and `bias` (classes,)."""
+
     labels: IntArray
     weights: FloatArray
     bias: FloatArray
 
-    def probabilities(self, X: Any) -> FloatArray:
+    def probabilities(self, X: Any, k: int) -> FloatArray:
         """(rows, width), perhaps sparse, -> (rows, k); NaN where a feature is."""
-        from scipy.special import expit, softmax
+        from scipy.special import softmax
 
-        scores, found = X @ self.weights.T + self.bias, np.zeros((X.shape[0], self.k))
-        if len(self.bias) == len(self.labels):
-            found[:, self.labels] = softmax(scores, axis=1)
-        else:
-            above = np.pad(expit(scores), ((0, 0), (1, 1)), constant_values=((0, 0), (1, 0)))
-            found[:, self.labels] = np.maximum(-np.diff(above, axis=1), 0)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        shares = np.zeros((X.shape[0], k))
+        shares[:, self.labels] = softmax(X @ self.weights.T + self.bias, axis=1)
+        return shares
 
 
-def fitted(X: Any, y: IntArray, k: int, recipe: Recipe) -> Iterator[Regression]:
-    """One for each strength: `X` (rows, width), dense or sparse, `y` (rows,) places among `k`
-    labels. Of one label only, the constant."""
+def fitted(X: Any, y: IntArray, recipe: Recipe) -> Iterator[Regression]:
+    """One for each strength: `X` (rows, width), dense or sparse, `y` (rows,) places of labels. Of
+    one label only, the constant."""
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits
 
-    labels, width = np.unique(y), X.shape[1]
-    code: IntArray = np.searchsorted(labels, y)
-    if len(labels) == 1:
-        constant = Regression(k, labels, np.zeros((1, width)), np.zeros(1))
-        yield from (constant for _ in recipe.strengths)
-        return
-    X, weights_of = _condensed(X)
-    narrow = X.shape[1]
-    if recipe.ordinal:
-        X, code = _by_threshold(X, code)
-    weighted = "balanced" if recipe.balanced else None
-    model = LogisticRegression(max_iter=5_000, warm_start=True, class_weight=weighted)
+    labels, columns = np.unique(y), _condensed_columns(X)
+    weights, bias = np.zeros((1, X.shape[1])), np.zeros(1)
+    X = X @ columns
+    class_weight = "balanced" if recipe.balanced else None
+    model = LogisticRegression(max_iter=5_000, warm_start=True, class_weight=class_weight)
     for C in recipe.strengths:
-        # On so few rows threads of BLAS only wait for each other, a hundred times as long as they
-        # work where other processes work too.
-        with threadpool_limits(1):
-            model.set_params(C=C).fit(X, code)
-        weights, more = np.split(model.coef_.copy(), [narrow], axis=1)
-        apart = np.append(0, _FREE * more[0]) if recipe.ordinal else 0
-        yield Regression(k, labels, weights_of(weights), model.intercept_ + apart)
+        if len(labels) > 1:
+            # On so few rows threads of BLAS only wait for each other, a hundred times as long as
+            # they work where other processes work too.
+            with threadpool_limits(1):
+                model.set_params(C=C).fit(X, y)
+            # Of two labels scikit-learn has a row for the second alone.
+            missing = (len(labels) - len(model.coef_), 0)
+            weights = np.pad(model.coef_ @ columns.T, (missing, (0, 0)))
+            bias = np.pad(model.intercept_, missing)
+        yield Regression(labels, weights, bias)
 
 
-def _condensed(X: Any) -> tuple[Any, Callable[[FloatArray], FloatArray]]:
-    """Sparse features in fewer columns, and the way from the weights of these to those of all.
+def _condensed_columns(X: Any) -> Any:
+    """(width, narrower) orthonormal: one column of `X` for each feature of several rows, and one
+    for all features of a row that no other has.
 
-    A penalty of squares makes the weights of features that occur in one row alone proportional to
-    their values there, so that one column, of their norm, stands for all of a row: the regression
-    is the same. Most pairs of words occur once.
+    A penalty of squares makes the weights of the latter proportional to their values, so that the
+    regression is the same. Most pairs of words occur once.
     """
-    import scipy.sparse
+    from scipy.sparse import diags_array, eye_array, hstack, issparse
+    from sklearn.preprocessing import normalize
 
-    if not scipy.sparse.issparse(X):
-        return X, lambda weights: weights
-    width, rows_with = X.shape[1], np.bincount(X.indices, minlength=X.shape[1])
-    often, once = np.flatnonzero(rows_with > 1), np.flatnonzero(rows_with == 1)
-    rare = X[:, once]
-    norm = np.sqrt(np.asarray(rare.multiply(rare).sum(axis=1)).ravel())
-    share = rare.multiply(1 / np.where(norm, norm, 1)[:, None]).tocsr()
-
-    def whole(weights: FloatArray) -> FloatArray:
-        found = np.zeros((len(weights), width))
-        found[:, often], found[:, once] = weights[:, : len(often)], weights[:, len(often) :] @ share
-        return found
-
-    return scipy.sparse.hstack([X[:, often], scipy.sparse.diags_array(norm)], "csr"), whole
+    if not issparse(X):
+        return eye_array(X.shape[1])
+    n_rows = np.bincount(X.indices, minlength=X.shape[1])
+    several = diags_array(1.0 * (n_rows > 1)).tocsr()[:, n_rows > 1]
+    single = normalize(X @ diags_array(1.0 * (n_rows == 1)))
+    return hstack([several, single.T], "csr")
 
 
-def _by_threshold(X: Any, code: IntArray) -> tuple[Any, IntArray]:
-    """Every row for each threshold, with a column for each but the first; whether it is above."""
-    import scipy.sparse
+def best_strength(train: TrainingSet, X: Any, metric: Metric, recipe: Recipe) -> float:
+    """The strength of the least log loss in nested folds; of equal ones the first. `X` (answers,
+    width) are the features of the answers, all of which have a label."""
+    from sklearn.metrics import log_loss
 
-    n, steps = len(code), int(code.max())
-    rows, step = np.tile(np.arange(n), steps), np.repeat(np.arange(steps), n)
-    stacked = scipy.sparse.hstack if scipy.sparse.issparse(X) else np.hstack
-    return stacked([X[rows], _FREE * np.eye(steps)[step, 1:]]), (code[rows] > step).astype(np.int64)
-
-
-def chosen(train: TrainingSet, X: Any, metric: Metric, recipes: Sequence[Recipe]) -> Recipe:
-    """The recipe, with the one strength, of the least log loss in nested folds; of equal ones the
-    first. `X` (answers, width) are the features of the answers, all of which have a label."""
     y, k = train.labels[metric.id], len(metric.labels)
-    ways = [replace(recipe, strengths=(C,)) for recipe in recipes for C in recipe.strengths]
     row = {answer.item_id: number for number, answer in enumerate(train.answers)}
-    loss = np.zeros(len(ways))
-    for learnt, judged in train.folds(_NESTED) if len(ways) > 1 else ():
-        rows, own = ([row[a.item_id] for a in part.answers] for part in (learnt, judged))
-        q = one_hot(y[own], k)
-        tried = (found for r in recipes for found in fitted(X[rows], y[rows], k, r)) if rows else ()
-        loss += [cross_entropy(found.probabilities(X[own]), q).sum() for found in tried] or 0.0
-    return ways[int(loss.argmin())]
+    loss = np.zeros(len(recipe.strengths))
+    for learnt, judged in train.folds(_NESTED) if len(loss) > 1 else ():
+        rows, held_out = ([row[a.item_id] for a in part.answers] for part in (learnt, judged))
+        fits = fitted(X[rows], y[rows], recipe) if rows else ()
+        shares = [fit.probabilities(X[held_out], k) for fit in fits]
+        loss += [log_loss(y[held_out], p, labels=range(k), normalize=False) for p in shares] or 0.0
+    return recipe.strengths[int(loss.argmin())]
 
 
 _FIELDS = ("question", "text")
@@ -233,92 +203,82 @@ _WORDS = "words.json"
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a regression: `of(answers, metrics, folder)` are, by metric, numbers
-    (answers, width), dense or sparse, a row of NaN where nothing is known; `without` says what the
-    verdict on such an item is. `fit` keeps in the folder what must be known of the answers that are
-    learnt from, and `of` may read it once for several blocks of answers."""
+    """The features of a regression: `of(answers, metric, folder)` are numbers (answers, width),
+    dense or sparse, a row of NaN where nothing is known; `without` says what the verdict on such an
+    item is. `fit` keeps in the folder what must be known of the answers that are learnt from."""
 
     about: Mapping[str, Any]  # what they depend on
-    of: Callable[[Sequence[Answer], Sequence[Metric], Path], Mapping[str, Any]]
+    of: Callable[[Sequence[Answer], Metric, Path], Any]
     fit: Callable[[Sequence[Answer], Path], None] = lambda answers, folder: None
     close: Callable[[], None] = lambda: None
     without: Callable[[str], Status] = lambda item_id: Status.UNPARSED
     needs: Sequence[str] = ()
 
 
-def by_kind(metric: Metric) -> Sequence[Recipe]:
-    """Ordinal or multinomial, as the metric is."""
-    return [Recipe(ordinal=metric.kind == "ordinal")]
-
-
-def balanced(metric: Metric) -> Sequence[Recipe]:
-    """The options by which a control is fitted: one that never gave a rare label would be no
-    rival."""
-    return [Recipe(ordinal=False, strengths=(1.0,), balanced=True)]
-
-
 class Head(Learner):
-    """A regression for each metric, by the best of its recipes in nested folds."""
+    """A regression for each metric, by the best of the recipe's strengths in nested folds."""
 
     def __init__(
-        self, learn: str, rubric: Rubric, features: Features,
-        recipes: Callable[[Metric], Sequence[Recipe]] = by_kind,
-    ) -> None:  # fmt: skip
+        self, learn: str, rubric: Rubric, features: Features, recipe: Recipe = Recipe()
+    ) -> None:
         """Raises MissingExtra without scikit-learn."""
         if not has_sklearn():
             raise MissingExtra(f"learn: {learn}", "tuning", "scikit-learn")
-        self._learn, self._rubric, self._features, self._recipes = learn, rubric, features, recipes
+        self._learn, self._rubric, self._features, self._recipe = learn, rubric, features, recipe
         self.needs = features.needs
 
     def describe(self) -> Mapping[str, Any]:
-        tried = {m.id: list(map(asdict, self._recipes(m))) for m in self._rubric.metrics}
-        return {"learn": self._learn, **self._features.about, "recipes": tried}
+        return {"learn": self._learn, **self._features.about, "recipe": asdict(self._recipe)}
 
     def fit(self, train: TrainingSet, folder: Path, work: Work) -> Mapping[str, Any]:
         facts = {}
         self._features.fit(train.answers, folder)
-        every = self._features.of(train.answers, train.rubric.metrics, folder)
         for metric in train.rubric.metrics:
-            X = every[metric.id]
-            known = ~np.isnan(np.asarray(X.sum(axis=1)).ravel())
-            rows = np.flatnonzero(known & (train.labels[metric.id] >= 0))
+            X = self._features.of(train.answers, metric, folder)
+            is_known = ~np.isnan(np.asarray(X.sum(axis=1)).ravel())
+            rows = np.flatnonzero(is_known & (train.labels[metric.id] >= 0))
             if not len(rows):
                 message = f"{self._learn}: nothing is known of the answers that have a human label"
                 raise SetupError(Problem(message, field=metric.id))
-            own, X = train.only(rows), X[rows]
-            recipe = chosen(own, X, metric, self._recipes(metric))
-            (found,) = fitted(X, own.labels[metric.id], len(metric.labels), recipe)
-            write_atomically(folder / f"{metric.id}.npz", npz(**found._asdict()))
-            facts[metric.id] = {"n": len(rows), "C": recipe.strengths[0], "ordinal": recipe.ordinal}
+            labelled, X = train.only(rows), X[rows]
+            C = best_strength(labelled, X, metric, self._recipe)
+            recipe = replace(self._recipe, strengths=(C,))
+            (regression,) = fitted(X, labelled.labels[metric.id], recipe)
+            write_atomically(folder / f"{metric.id}.npz", npz(**regression._asdict()))
+            facts[metric.id] = {"n": len(rows), "C": C}
         return {"metrics": facts}
 
     def judge(self, tasks: Iterable[Task], folder: Path) -> Iterator[Verdict]:
-        coming, fitted = iter(tasks), {}
+        coming, regressions = iter(tasks), {}
         for metric in self._rubric.metrics:
-            with np.load(folder / f"{metric.id}.npz") as held:
-                fitted[metric] = Regression(**{**held, "k": int(held["k"])})
+            with np.load(folder / f"{metric.id}.npz") as arrays:
+                regressions[metric] = Regression(**arrays)
         while block := list(islice(coming, _AT_ONCE)):
-            X = self._features.of([task.answer for task in block], [*fitted], folder)
-            found = {m.id: learnt.probabilities(X[m.id]) for m, learnt in fitted.items()}
+            answers, shares = [task.answer for task in block], {}
+            for metric, regression in regressions.items():
+                X = self._features.of(answers, metric, folder)
+                shares[metric.id] = regression.probabilities(X, len(metric.labels))
             for row, task in enumerate(block):
-                shares = {m: None if np.isnan(p[row]).any() else p[row] for m, p in found.items()}
-                verdict = verdict_of(task, self._rubric, shares)
-                lacking = verdict.status is Status.UNPARSED
-                status = self._features.without(task.answer.item_id) if lacking else Status.OK
-                yield replace(verdict, status=status)
+                known = {m: p[row] for m, p in shares.items() if not np.isnan(p[row]).any()}
+                verdict = verdict_of(task, self._rubric, known)
+                if verdict.status is Status.UNPARSED:
+                    verdict = replace(verdict, status=self._features.without(verdict.item_id))
+                yield verdict
 
     def close(self) -> None:
         self._features.close()
 
 
-def open_head(entry: BagOfWordsConfig | HeadConfig, bench: Bench, run: Path) -> Head:
-    """Its learner. Raises MissingExtra, and what finding an encoder raises."""
-    rubric = bench.rubric.of_kind("answer") or bench.rubric
+def open_head(
+    entry: BagOfWordsConfig | HeadConfig, rubric: Rubric, beside: Path, run: Path
+) -> Head:
+    """Its learner; an encoder's path is seen from the folder `beside`. Raises MissingExtra, and
+    what finding an encoder raises."""
     if isinstance(entry, BagOfWordsConfig):
-        return Head(entry.learn, rubric, words(), balanced)
+        return Head(entry.learn, rubric, words(), BALANCED)
     if entry.encoder == WORDS:
         return Head(entry.learn, rubric, words())
-    found = find_beside(entry.encoder, bench.file.parent)
+    found = find_beside(entry.encoder, beside)
     return Head(entry.learn, rubric, vectors(found, run / "tuning" / ".vectors"))
 
 
@@ -351,11 +311,11 @@ def words() -> Features:
         write_atomically(folder / _WORDS, to_json(fields).encode())
         opened.cache_clear()
 
-    def of(answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path) -> Mapping[str, Any]:
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> Any:
         parts = [scipy.sparse.csr_array((len(answers), 1))]  # there may be no word at all
         for field, vectors in opened(folder).items():
             parts.append(vectors.transform([getattr(answer, field) for answer in answers]))
-        return dict.fromkeys((m.id for m in metrics), scipy.sparse.hstack(parts, "csr"))
+        return scipy.sparse.hstack(parts, "csr")
 
     return Features({"features": "tf-idf of words and pairs of words"}, of, fit)
 
@@ -370,10 +330,7 @@ def vectors(encoder: str, folder: Path) -> Features:
     """The vectors of question and text, side by side. Raises what finding an encoder raises."""
     kept = KeptVectors(encoder, folder)
 
-    def of(
-        answers: Sequence[Answer], metrics: Sequence[Metric], folder: Path
-    ) -> Mapping[str, FloatArray]:
-        X = np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
-        return dict.fromkeys((metric.id for metric in metrics), X)
+    def of(answers: Sequence[Answer], metric: Metric, folder: Path) -> FloatArray:
+        return np.hstack([kept.of([getattr(a, field) for a in answers]) for field in _FIELDS])
 
     return Features({"encoder": kept.about}, of, close=kept.close)

@@ -2,7 +2,7 @@
 
 It holds what the judge learnt (of a language model what transformers and peft read), a README.md
 for people, and judgebench.json: what was learnt how, the rubric that it judges by, sketches of the
-questions and texts that it learnt from, and the SHA-256 of every other file.
+questions and texts that it learnt from, and a hash of the other files.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json, validate
 from judgebench.judges.config import Name
 from judgebench.judges.judge import Task
-from judgebench.learning.folds import Known
+from judgebench.learning.folds import known_texts
 from judgebench.learning.learnt import ByLearner, Learner
-from judgebench.models.checkpoints import sha256_of
+from judgebench.models.checkpoints import sums_of
 from judgebench.records import TRAINED_ON, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
 from judgebench.runs.bench import Bench
@@ -36,15 +36,15 @@ from judgebench.tuning.config import Learn, learn_entry
 
 MANIFEST, CARD = "judgebench.json", "README.md"
 _SUMS = ("sha256", "revision", "hash")  # of the weights, encoder or prompt that a learner stands on
-_LEARNING = ("rounds", "stages", "by")  # keys of an entry that say how it is learnt alone
 
 
 class Exported(BaseModel):
     """The content of judgebench.json.
 
-    `recipe` is the judge's entry of bench.yaml, `about` what the learner told of itself, `needs`
-    the signatures of the judges whose verdicts or settings it uses, by name. `questions` and
-    `texts` are sketches of what it learnt from, `files` the SHA-256 of the other files.
+    `recipe` holds the keys of bench.yaml by which it judges, `about` what the learner told of
+    itself, `needs` the signatures of the judges whose verdicts or settings it uses, by name.
+    `questions` and `texts` are sketches of what it learnt from, `content` is the hash of the other
+    files.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,16 +55,21 @@ class Exported(BaseModel):
     rubric: Rubric
     questions: tuple[str, ...]
     texts: tuple[str, ...]
-    merged: bool
-    files: dict[str, str] = {}
+    content: str
 
 
 def read_export(folder: Path) -> Exported:
     """The manifest of a folder in which every file is as it was written. Raises SetupError."""
     exported = load_json(folder / MANIFEST, Exported, "an exported judge")
-    if exported.files != files_of(folder):
+    if exported.content != content_of(folder):
         raise SetupError(Problem("a file is missing, or was changed after the export", str(folder)))
     return exported
+
+
+def content_of(folder: Path) -> str:
+    """A hash of all files but the manifest."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return content_hash(sums_of([path for path in files if path.name != MANIFEST]))
 
 
 def check_absent(folder: Path) -> None:
@@ -88,34 +93,12 @@ def written_whole(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def files_of(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file but the manifest, by its path in the folder."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    sums = {str(path.relative_to(folder)): sha256_of(path) for path in files}
-    return {name: sha256 for name, sha256 in sums.items() if name != MANIFEST}
-
-
-def as_judge(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of an entry by which it judges, without those by which it only learnt."""
-    return {key: value for key, value in recipe.items() if key not in _LEARNING}
-
-
-def rubric_for(folder: Path, theirs: Rubric, ours: Rubric) -> Rubric:
-    """The part of our rubric that the judge judges by. Raises SetupError where it is another."""
-    rubric = ours.only([metric.id for metric in theirs.metrics if ours.find(metric.id)])
-    if rubric != theirs:
-        keys = [key for key, value in theirs if value != getattr(rubric, key)]
-        message = "is for another rubric: these differ"
-        raise SetupError(Problem(message, str(folder), None, "rubric", ", ".join(keys)))
-    return rubric
-
-
-def sums_of(about: Mapping[str, Any], name: str = "") -> dict[str, str]:
+def bases_of(about: Mapping[str, Any], name: str = "") -> dict[str, str]:
     """The sum of each thing that a learner tells it stands on, by what it is."""
     sums: dict[str, str] = {}
     for key, value in about.items():
         if isinstance(value, Mapping):
-            sums |= sums_of(value, key)
+            sums |= bases_of(value, key)
         elif key in _SUMS:
             sums[name] = value
     return sums
@@ -126,18 +109,17 @@ Make = Callable[[Learn, Bench], Learner]
 
 class TunedConfig(StrictModel):
     """`tuned` is the folder of an exported judge. The other keys take the place of those of its
-    entry, where the judges that it needs, its base model or its encoder are called otherwise."""
+    recipe, where its base model or its encoder lie elsewhere."""
 
     name: Name
     tuned: str
-    source: Name | list[Name] | None = Field(default=None, alias="from")
     model: str | None = None
     encoder: str | None = None
 
 
 @dataclass(frozen=True)
 class TunedEntry:
-    """An exported judge with its entry as it was, in the names of here."""
+    """An exported judge with its recipe, in the paths of here."""
 
     name: str
     folder: Path
@@ -163,14 +145,8 @@ def tuned_entry(value: Any, file: Path, node: yaml.Node | None) -> TunedEntry:
     config = validate(value, TunedConfig, str(file), node)
     folder = file.parent / config.tuned
     exported = read_export(folder)
-    changes = config.model_dump(by_alias=True, exclude_none=True, exclude={"tuned"})
-    recipe = {**as_judge(exported.recipe), **changes}
-    if exported.merged:  # what it was made of is not needed
-        recipe["model"] = str(folder.resolve())
-    how = learn_entry(recipe, file, node)
-    if len(how.needs) != len(exported.needs):
-        allowed = f"a name for each of {', '.join(exported.needs)}"
-        raise SetupError(Problem("names too few or too many", str(file), None, "from", "", allowed))
+    changes = config.model_dump(exclude_none=True, exclude={"tuned"})
+    how = learn_entry({**exported.recipe, **changes}, file, node)
     return TunedEntry(config.name, folder, exported, how)
 
 
@@ -181,21 +157,23 @@ class TunedJudge(ByLearner):
     def __init__(self, entry: TunedEntry, bench: Bench, make: Make) -> None:
         """Raises SetupError where rubric, base weights or the judges it needs are others."""
         exported = entry.exported
-        ours = bench.rubric.of_kind("answer") or bench.rubric
-        rubric = rubric_for(entry.folder, exported.rubric, ours)
+        metrics = [m.id for m in exported.rubric.metrics if bench.rubric.find(m.id)]
+        if (rubric := bench.rubric.only(metrics)) != exported.rubric:
+            message = f"is for another rubric than this: compare it with that in {MANIFEST}"
+            raise SetupError(Problem(message, str(entry.folder), field="rubric"))
         _check_needs(entry, bench)
         learner = make(entry.how, replace(bench, rubric=rubric))
         told = learner.describe()
-        if not exported.merged and sums_of(told) != sums_of(exported.about):
+        if bases_of(told) != bases_of(exported.about):
             message = "stands on other weights, another encoder or another prompt"
             raise SetupError(Problem(message, str(entry.folder), found=entry.name))
         self._folder = entry.folder
-        self._questions, self._texts = Known(exported.questions), Known(exported.texts)
+        self._exported = exported
         self._known: set[str] = set()
         about = {
             "judge": "tuned",
             **told,
-            "export": content_hash(exported.files),
+            "export": exported.content,
             "rubric": {"name": rubric.name, "hash": rubric.content_hash},
             **({} if rubric == bench.rubric else {"metrics": [m.id for m in rubric.metrics]}),
         }
@@ -207,38 +185,31 @@ class TunedJudge(ByLearner):
         return f"{self.name}: was learnt elsewhere, judges the answers that it does not know"
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
-        own = {
-            answer.item_id
-            for answer in answers
-            if (answer.question and self._questions.holds(answer.question))
-            or self._texts.holds(answer.text)
-        }
+        questions = (answer.question for answer in answers if answer.question)
+        known_questions = known_texts(questions, self._exported.questions)
+        texts = known_texts((answer.text for answer in answers), self._exported.texts)
+        own = {a.item_id for a in answers if a.question in known_questions or a.text in texts}
         self._known |= own | {item for item in answers.item_ids() if parents.get(item) in own}
         # What is known comes after the others, so that these are judged together.
         found = [a.item_id in self._known if a.kind == "answer" else -1 for a in answers]
         return np.array(found, dtype=np.int64)
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
+        folder = self._folder
         for known, some in groupby(tasks, key=lambda task: task.answer.item_id in self._known):
-            judge = _skipped if known else partial(self.learner.judge, folder=self._folder)
+            judge = partial(map, _skipped) if known else partial(self.learner.judge, folder=folder)
             yield from self._named(judge(some))
 
 
-def _skipped(tasks: Iterable[Task]) -> Iterator[Verdict]:
-    for task in tasks:
-        hashed = task.content_hash or task.answer.content_hash
-        yield Verdict(task.answer.item_id, hashed, "", "", Status.SKIPPED, reason=TRAINED_ON)
+def _skipped(task: Task) -> Verdict:
+    hashed = task.content_hash or task.answer.content_hash
+    return Verdict(task.answer.item_id, hashed, "", "", Status.SKIPPED, reason=TRAINED_ON)
 
 
 def _check_needs(entry: TunedEntry, bench: Bench) -> None:
     """Language models must be those that it learnt with; of recorded verdicts nobody can tell."""
     signed = {judge.name: judge.signature for judge in bench.judges}
-    problems = []
-    for name, signature in zip(entry.how.needs, entry.exported.needs.values(), strict=True):
-        if name not in bench.names:
-            message, allowed = "is no judge of the benchmark", ", ".join(sorted(bench.names))
-            problems.append(Problem(message, str(entry.folder), None, "from", name, allowed))
-        elif signed.get(name, signature) != signature:
+    for name, signature in entry.exported.needs.items():
+        if signed.get(name, signature) != signature:
             message = "has another signature than the judge with which it was learnt"
-            problems.append(Problem(message, str(entry.folder), None, "from", name))
-    raise_any(problems)
+            raise SetupError(Problem(message, str(entry.folder), None, "from", name))

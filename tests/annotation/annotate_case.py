@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.server import Server, Site, listening, running
-from judgebench.annotation.store import SERVED, Event, Role, Store, open_store
+from judgebench.annotation.store import SERVED, Event, Store, open_store
 from judgebench.rubric import Rubric
 
 YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
@@ -58,7 +58,7 @@ def small_study(
     }
     meta |= {"rubric": rubric.model_dump(mode="json")}
     with closing(Store.create(folder / SERVED, meta)) as store:
-        store.put(made, {made[0].id: "calibration"})
+        store.put([made[0].model_copy(update={"round": "calibration"}), *made[1:]])
         store.assign(orders or {"ann": ["s1", "s2", "s3"], "ben": ["s2"]})
     return folder
 
@@ -67,7 +67,7 @@ def give_labels(
     store: Store, annotator: str, name: str, labels: Mapping[str, str | None], **more: Any
 ) -> None:
     """Somebody's labels on one screen, by field, which the study must take."""
-    about = {"screen": name, "hash": store.screens[name].screen.hash, "visible_ms": 30_000, **more}
+    about = {"screen": name, "hash": store.screens[name].hash, "visible_ms": 30_000, **more}
     events = [
         Event(
             client_id=f"event-{next(_NUMBERS):012}", field=key, label=label,
@@ -169,8 +169,7 @@ class Running:
 
     def link(self, name: str) -> str:
         """A new token for a person."""
-        role: Role = "lead" if name == "lead" else "annotator"
-        return self.server.writing.make_link(name, role, 600)
+        return self.server.writing.make_link(name, 600)
 
     def enters(self, name: str) -> Person:
         """Somebody with a session."""
@@ -239,7 +238,7 @@ def command(study: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
 def enters(study: Path, address: str, name: str, tls: ssl.SSLContext | None = None) -> Person:
     """Somebody with a link that was made beside the running server."""
     with open_store(study) as store:
-        token = store.make_link(name, "lead" if name == "lead" else "annotator", 600)
+        token = store.make_link(name, 600)
     person = Person(address, tls=tls)
     assert person.asks("POST", "/api/enter", {"token": token}).status == 200
     return person

@@ -120,7 +120,8 @@ def study(folder: Path, *screens: Screen, **meta: Any) -> Path:
     """A study of ann and ben, who both label everything; the first item is for calibration."""
     given = {"name": "demo", "task": "labels", "seed": 7, "guidelines": GUIDE, "study": "hash"}
     with closing(Store.create(folder / SERVED, {**given, **meta})) as store:
-        store.put(screens, {screens[0].id: "calibration"})
+        first = screens[0].model_copy(update={"round": "calibration"})
+        store.put([first, *screens[1:]])
         store.assign({name: [s.id for s in screens] for name in ("ann", "ben")})
     return folder
 

@@ -313,7 +313,7 @@ def test_nobody_else_sees_the_labels_in_question(tmp_path: Path, call: Call) -> 
     assert [section["heading"] for section in shown] == ["Question", "Answer"]
     both = {**config, "annotators": ["ann", "adjudicated"]}
     file.write_text(yaml.safe_dump(both), "utf-8")
-    with pytest.raises(jb.SetupError, match="is no name for an annotator; found adju"):
+    with pytest.raises(jb.SetupError, match="is reserved, or named twice; found 'adju"):
         jb.annotate(file, tmp_path / "both")
     rubric = {
         "metrics": [{"id": m, "kind": "nominal", "labels": LABELS.tolist()} for m in ("tone", "x")]

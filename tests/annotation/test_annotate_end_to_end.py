@@ -175,7 +175,7 @@ def labelled(folder: Path, task: str, says: Callable[[ScreenField, list[str]], s
     with open_store(made.study) as store:
         for who in store.annotators:
             for name in store.assigned(who):
-                screen = store.screens[name].screen
+                screen = store.screens[name]
                 said = {f.key: says(f, _texts(screen, f)) for f in screen.fields}
                 give_labels(store, who, name, said)
     return made.study

@@ -55,7 +55,10 @@ def write_key(folder: Path, task: str, behind: object, study: str = HASH) -> Non
 def made(folder: Path, *screens: Screen, first: Sequence[str] = ()) -> Store:
     """A study of those screens, labelled by ann and ben; s1 is the item i1."""
     store = Store.create(folder / "served" / "study.sqlite", META)
-    store.put(screens, dict.fromkeys(first, "calibration"))
+    store.put([
+        one.model_copy(update={"round": "calibration"}) if one.id in first else one
+        for one in screens
+    ])  # fmt: skip
     store.assign({name: [one.id for one in screens] for name in ("ann", "ben")})
     behind = {
         one.id: {
@@ -130,7 +133,7 @@ def test_the_calibration_round_is_left_out_unless_asked_for(tmp_path: Path) -> N
         assert brief(label_rows(tmp_path)) == ["i2 ann harm yes"]
         assert len(label_rows(tmp_path, calibration=True)) == 3
         said = export(tmp_path)
-    assert "left out: 2 labels of the calibration round (--calibration)" in said
+    assert "left out: 2 labels of calibration or gold items" in said
 
 
 def test_labels_of_what_has_changed_are_left_out(tmp_path: Path) -> None:
@@ -197,7 +200,7 @@ import os, sys
 from pathlib import Path
 from judgebench.annotation.store import Event, Store
 store = Store(Path(sys.argv[1]))
-hash = store.screens["s1"].screen.hash
+hash = store.screens["s1"].hash
 for n, label in enumerate(("yes", "no")):
     event = Event(client_id=f"event-of-a-server-{n}", screen="s1", hash=hash, field="harm",
                   label=label, at="2026-01-01T00:00:00Z")
@@ -269,7 +272,7 @@ def test_a_ranking_gives_screens_that_were_ranked_whole(tmp_path: Path) -> None:
         give_labels(store, "ben", "s1", {"rank@a": "1", "rank@b": ""})
         give_labels(store, ADJUDICATED, "s1", {"rank@a": "1", "rank@b": "1"})  # who is no expert
         rows = label_rows(tmp_path)
-        shown = store.screens["s1"].screen.slots_for("ann", META["seed"])
+        shown = store.screens["s1"].slots_for("ann", META["seed"])
         order = " | ".join(f"system-{'ab'[slot]}" for slot in shown)
         about = {"task": "ferries", "item_id": "i1", "expert": "ann", "rank": "2", "study": HASH}
         about |= {
@@ -295,7 +298,7 @@ def test_the_table_says_what_was_left_out_and_is_read_as_data(
     file = tmp_path / "labels.csv"
     assert code == 0
     assert out.startswith(f"{file}: 2 rows\n")
-    assert "left out: 2 labels of the calibration round (--calibration)" in out
+    assert "left out: 2 labels of calibration or gold items" in out
     read = load_data([file], RUBRIC)
     assert [(label.item_id, label.label) for label in read.labels] == [
         ("i2", "yes"),
@@ -313,7 +316,7 @@ def test_no_other_file_is_overwritten_and_nothing_is_written_without_a_label(
         give_labels(store, "ann", "s1", {"harm": "yes"})
         code, _, err = call("annotate", "export", tmp_path)
         assert code == 2
-        assert "left out: 1 label of the calibration round" in err
+        assert "left out: 1 label of calibration" in err
         assert not (tmp_path / "labels.csv").exists()
     answers = tmp_path / "answers.csv"
     answers.write_text("item_id,text\n")

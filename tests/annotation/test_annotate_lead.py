@@ -44,8 +44,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
     meta = {"name": "t", "task": "labels", "seed": 0, 
             "rubric": RUBRIC.model_dump(mode="json")}  # fmt: skip
     made = Store.create(tmp_path / "study.sqlite", meta)
-    every = [screen(i) for i in range(8)]
-    made.put(every, {"s0": "calibration", "s1": "calibration"})
+    every = [
+        screen(i).model_copy(update={"round": "calibration" if i < 2 else "main"}) for i in range(8)
+    ]
+    made.put(every)
     both = [one.id for one in every]
     made.assign({"ann": both, "ben": both, "cem": ["s0", "s1", "s2", "s3"]})
     yield made

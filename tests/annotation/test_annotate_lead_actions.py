@@ -206,7 +206,7 @@ def test_the_lead_answers_a_remark_sends_back_and_adds_somebody(
         await tab.sees(texts, "You: See page 2.,You: The dose is wrong.")
         await tab.value("document.getElementById('add-name').value = 'ANN'")
         await tab.value("document.querySelector('#add button').click()")
-        refusal = "This failed: name: is named twice; found 'ANN'."
+        refusal = "This failed: name: is reserved, or named twice; found 'ANN'."
         await tab.sees("document.getElementById('facts').textContent", refusal)
         assert await tab.value("document.getElementById('warning').hidden")
         await tab.value("document.getElementById('add-name').value = 'dot'")

@@ -154,7 +154,7 @@ def test_annotators_get_no_figures(browser: Browser, site: Running) -> None:
         tab = await new_tab(f"{site.address}/#{site.link('ben')}", "ben")
         await tab.sees("document.getElementById('title').textContent !== 'Labels'")
         await tab.open(f"{site.address}/lead")
-        await tab.sees(f"{text_of('told')}.startsWith('You are signed out')")
+        await tab.sees(f"{text_of('as-of')}.startsWith('You are signed out')")
         assert await tab.value("document.getElementById('all').hidden")
 
     browser.run(visit)

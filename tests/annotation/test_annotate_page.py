@@ -34,6 +34,10 @@ from judgebench.errors import SetupError
 pytestmark = needs_browser
 SAVED_TEXT = "document.getElementById('saved').textContent"
 FOCUSED = "(e => e.closest('fieldset')?.dataset.key + e.value)(document.activeElement)"
+PROGRESS = "document.getElementById('progress').textContent"
+KEPT_ITEMS = """caches.open('judgebench annotate').then(kept => kept.keys())
+  .then(keys => keys.filter(({url}) => new URL(url).pathname !== '/').length)"""
+KEPT_OFFLINE = "Boolean(navigator.serviceWorker.controller)"
 SAID = "document.getElementById('said').textContent"
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join()"
 
@@ -481,15 +485,23 @@ def test_a_whole_assignment_is_labelled_by_keyboard_while_the_server_is_dead(
     async def visit(new_tab: NewTab) -> None:
         with command(folder, "--port", "0") as (process, _, address):
             with open_store(folder) as store:
-                token = store.make_link("ann", "annotator", 60)
+                token = store.make_link("ann", 60)
             tab = await new_tab(f"{address}/#{token}", "ann")
             await tab.sees(TITLE, "Item 1 of 12")
             await press(tab, *"321", "Enter")
             await tab.sees(SAVED, "Saved")
+            await tab.sees(KEPT_OFFLINE)
             process.kill()
             process.wait()
         for n in range(2, n_items + 1):
             await tab.sees(TITLE, f"Item {n} of 12")
+            if n == 7:  # what was saved, what was not and where one was are there after a reload
+                await press(tab, "3")
+                await tab.reload(TITLE, "Item 7 of 12")
+                await tab.sees(PROGRESS, "6 of 12 labelled")
+                await tab.sees(CHECKED, "Moderate")
+                await press(tab, *"21", "Enter")
+                continue
             await press(tab, *"321", "Enter")
         await tab.sees(TITLE, "All 12 items are labelled. Thank you.")
         await tab.sees(SAVED_TEXT, "Not connected · 33 labels not sent yet")
@@ -529,8 +541,10 @@ def test_labels_of_an_item_that_has_changed_are_refused_and_it_is_shown_anew(
             link = await tab.value("document.getElementById('link').textContent")
             other = await new_tab(link, "phone")
             await other.sees(CHECKED, "Mild")
+            assert await tab.value(KEPT_ITEMS) > 0
             await click(tab, "leave")
             await tab.sees(TITLE, "You are signed out")
+            await tab.sees(KEPT_ITEMS, 0)
 
     browser.run(visit)
     assert kept(folder, "ann") == {"s1": {"harm": "Mild"}}

@@ -18,6 +18,8 @@ PICTURES = "[...document.querySelectorAll('#texts img')].map(e => [e.alt, e.natu
 # An SVG that runs a script, a file outside of the folder, another host, a script as a picture.
 OTHERS = "![b](hostile.svg) ![c](../outside.png) ![d](https://evil.example/e.png) ![e](fake.png)"
 
+KEPT = "caches.open('judgebench annotate').then(kept => kept.keys()).then(keys => keys.length)"
+
 
 def png(width: int, height: int = 40) -> bytes:
     """A grey picture."""
@@ -63,10 +65,13 @@ def test_the_page_shows_pictures_also_without_the_server(browser: Browser, tmp_p
             tab = await signed_in(new_tab, site, "ann")
             await shows_the_picture(tab)
             assert all(url.startswith(("blob:", site.address)) for url in tab.requests())
+            await tab.sees(KEPT, 3)
         await tab.press("Escape")  # the instructions
         await tab.press("r")  # as it was written, and rendered again
         await tab.sees(f"{PICTURES}.length", 0)
         await tab.press("r")
+        await tab.sees(f"{PICTURES}.join()", f"a scan,{WIDTH}")
+        await tab.reload(TITLE, "Item 1 of 1")
         await tab.sees(f"{PICTURES}.join()", f"a scan,{WIDTH}")
 
     browser.run(visit)

@@ -129,13 +129,12 @@ def test_the_log_says_that_malformed_requests_came_and_nothing_of_them(
         cookie = "; ".join(f"{name}={value}" for name, value in ann.cookies.items())
         sent = [malformed(number, address, cookie) for number in range(count)]
         list(pool.map(lambda one: send(address, one), sent))
-        assert ben.save(ben.event("s2", "harm", "yes"))["refused"] == []
+        assert ben.save(ben.event("s2", "harm", "yes"))["refused"] == {}
         process.send_signal(signal.SIGINT)
         written = log.result(PATIENCE)
     assert SECRET not in written
     assert not any(session[i : i + 8] in written for i in range(len(session) - 7))
     lines = [line for line in written.splitlines() if " malformed request: " in line]
-    assert [int(line.split()[1][1:]) for line in lines] == list(range(1, len(lines) + 1))
     assert " error: " not in written
     assert len(lines) > count / 3
     assert len({line.rpartition(": ")[2] for line in lines}) > 3
@@ -144,7 +143,7 @@ def test_the_log_says_that_malformed_requests_came_and_nothing_of_them(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--host", "192.0.2.1"], "clear text"),
+        (["--host", "0.0.0.0"], "clear text"),
         (["--cert", "nothing.pem"], "is no certificate"),
         (["--cert-key", "nothing.pem"], "needs a certificate: --cert"),
         (["--port", "99999"], "cannot be used"),
@@ -230,7 +229,7 @@ class Annotator(threading.Thread):
             return False
         if reply.status == 429:
             return False
-        self.refused += reply.value.get("refused", [reply.value])
+        self.refused += reply.value.get("refused", [reply.value])  # adds client ids
         self.acknowledged += events
         return True
 
@@ -278,7 +277,7 @@ def test_kill_at_random_moments(
     people = []
     with open_store(study) as store:
         for seed, name in enumerate(orders):
-            session = store.enter(store.make_link(name, "annotator", 600), 600)
+            session = store.enter(store.make_link(name, 600), 600)
             cookies = {f"judgebench-{port}-annotator": str(session)}
             people.append(Annotator(Person(address, cookies), name, seed))
     for person in people:

@@ -72,7 +72,7 @@ class Behind:
 
     def enters(self, name: str) -> Person:
         with open_store(self.study) as store:
-            token = store.make_link(name, "annotator", 600)
+            token = store.make_link(name, 600)
         person = Person(self.address, tls=self.trust)
         assert person.asks("POST", "/api/enter", {"token": token}).status == 200
         return person
@@ -136,7 +136,7 @@ def test_half_requests_to_the_proxy_stop_nobody(behind: Behind) -> None:
         one.sendall(HALF)
     begun = time.monotonic()
     ann = behind.enters("ann")
-    assert ann.save(ann.event("s1", "tone", "no"))["refused"] == []
+    assert ann.save(ann.event("s1", "tone", "no"))["refused"] == {}
     assert time.monotonic() - begun < 1
     assert not closed(slow[-1], 0.1)
     for one in (*wrapped, *slow[32:]):

@@ -118,8 +118,7 @@ def test_what_is_no_set_of_labels_is_refused(tmp_path: Path, label: str) -> None
     with served(study) as site:
         ann = site.enters("ann")
         event = ann.event(screen, "tone", label)
-        (refused,) = ann.save(event)["refused"]
-        assert refused == {"client_id": event["client_id"], "why": "is no label"}
+        assert ann.save(event)["refused"] == {event["client_id"]: "is no label"}
         fine = [ann.event(screen, "tone", one) for one in ("No idea", "Rude | Calm", "", None)]
         assert len(ann.save(*fine)["saved"]) == 4
 
@@ -147,7 +146,7 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
             "client_id": "adjudication-0001", "screen": calm["screen"], "hash": calm["hash"],
             "field": "tone", "label": "Warm | Calm", "reason": "genuine", "remark": "",
         }  # fmt: skip
-        assert lead.asks("POST", "/api/lead/adjudicate", sent).value["refused"] == []
+        assert lead.asks("POST", "/api/lead/adjudicate", sent).value["refused"] == {}
     kept = [row["label"] for row in label_rows(study) if row["annotator"] == ADJUDICATED]
     assert kept == ["Warm | Calm"]
     with closing(Store(study / SERVED)) as store:

@@ -114,7 +114,8 @@ def test_states_of_a_screen(store: Store) -> None:
     one = screen("s1")
     states = []
     for field, label in [("", "skip"), ("harm", "yes"), ("", None), ("tone", ""), ("harm", None)]:
-        states.append(store.save("ann", [event(one, field, label)]).states["s1"])
+        save(store, "ann", event(one, field, label))
+        states.append(one.state(store.labels("ann", "s1")))
     assert states == ["skipped", "skipped", "begun", "done", "begun"]
 
 
@@ -152,7 +153,7 @@ def test_the_latest_label_comes_last_in_every_version(store: Store) -> None:
     more = old.fields[0].model_copy(update={"metric": "more"})
     assert not save(store, "ann", event(old, "harm", "yes"), event(old, "tone", "no", remark="a"))
     store.put([screen("s1", fields=(*old.fields, more))])
-    now = store.screens["s1"].screen
+    now = store.screens["s1"]
     assert not save(store, "ann", event(now, "harm", "no", 2, remark="b"))
     assert [(one.field, one.remark) for one in store.given()] == [("tone", "a"), ("harm", "b")]
 
@@ -175,16 +176,16 @@ def test_a_transaction_within_another_is_kept_with_it(store: Store) -> None:
 
 
 def test_a_link_works_once_and_can_be_revoked(store: Store) -> None:
-    token = store.make_link("ann", "annotator", 60)
+    token = store.make_link("ann", 60)
     session = store.enter(token, 60)
     assert session is not None
-    assert store.who(session) == ("ann", "annotator")
+    assert store.who(session) == "ann"
     assert store.enter(token, 60) is None
-    assert store.enter(store.make_link("ann", "annotator", -1), 60) is None
+    assert store.enter(store.make_link("ann", -1), 60) is None
     assert token not in store.path.read_bytes().decode("latin-1")
-    waiting = store.make_link("ann", "annotator", 60)
+    waiting = store.make_link("ann", 60)
     store.revoke("ann")
-    assert store.who(session) is None
+    assert store.who(session) == ""
     assert store.enter(waiting, 60) is None
 
 

@@ -11,6 +11,7 @@ from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from page_case import TITLE, click, fits, labels, preference, press, ranking, speaks, study
 
 import judgebench.annotation
+from judgebench.annotation.screens import Section
 from judgebench.annotation.sheet import sheet
 from judgebench.annotation.store import open_store
 from judgebench.rubric import Rubric
@@ -19,6 +20,7 @@ FOLDER = Path(judgebench.annotation.__file__).parent
 STRINGS = yaml.safe_load((FOLDER / "strings.yaml").read_text("utf-8"))
 LANGUAGES = ("en", "de", "fr", "es", "zh")
 LANGUAGE = "document.documentElement.lang"
+FIRST_LABEL = "document.querySelector('#fields .option span').textContent"
 LABELLED = {
     "en": "All 2 items are labelled. Thank you.", "de": "Alle 2 Items sind gelabelt. Danke.",
     "fr": "Les 2 éléments sont étiquetés. Merci.", "es": "Los 2 ítems están etiquetados. Gracias.",
@@ -48,7 +50,10 @@ def test_the_page_uses_every_string_and_no_other() -> None:
 @needs_browser
 def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path) -> None:
     rubric = Rubric.from_labels({"harm": ["no", "yes"]}).model_dump(mode="json")
-    folder = study(tmp_path / "study", labels("s1"), labels("s2"), rubric=rubric)
+    in_question = Section(heading="Labels in question", text="no, yes")
+    last = labels("s2")
+    last = last.model_copy(update={"sections": (*last.sections, in_question)})
+    folder = study(tmp_path / "study", labels("s1"), last, rubric=rubric)
     page = tmp_path / "ann.html"
     with open_store(folder) as store:
         page.write_text(sheet(store, "ann"), "utf-8")
@@ -73,7 +78,8 @@ def test_the_sheet_speaks_the_browsers_language(browser: Browser, tmp_path: Path
             texts = (
                 "[...document.querySelectorAll('#texts h2')].map(e => e.innerText + e.lang).join()"
             )
-            headings = [STRINGS[key][spoken] for key in ("question", "reference", "answer")]
+            keys = ("question", "reference", "answer", "labels_in_question")
+            headings = [STRINGS[key][spoken] for key in keys]
             await tab.sees(texts, ",".join(headings))
             await tab.screen(390)
             await fits(tab)
@@ -109,6 +115,7 @@ def test_every_state_fits_and_is_accessible_in(
             await tab.press("Enter")
             await look(tab, "nothing chosen", (390, 1440))
             await press(tab, *"111", "s", "s")
+            await tab.sees(FIRST_LABEL, STRINGS["is_better"][language].format(letter="A"))
             for name in ("open-list", "open-help"):
                 await click(tab, name)
                 await look(tab, name)

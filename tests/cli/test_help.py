@@ -143,6 +143,17 @@ def test_what_decide_align_and_report_share_stands_in_the_same_order() -> None:
     assert len({tuple(o for o in found if o in shared) for found in options.values()}) == 1
 
 
+GROUPS = {name: group.default for name, group in EVERY.items() if getattr(group, "default", "")}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_usage_leaves_out_the_default_command(call, name: str) -> None:  # type: ignore[no-untyped-def]
+    code, _, err = call(*name.split()[1:], "--nonsense")
+    assert code == 2
+    assert f"{name} [OPTIONS]" in err
+    assert f"{name} {GROUPS[name]} " not in err
+
+
 @pytest.mark.skipif("scorers" not in FEATURES, reason="asks a group with a command of its own")
 def test_arguments_that_name_no_command_are_those_of_the_default(call, tmp_path) -> None:  # type: ignore[no-untyped-def]
     table = tmp_path / "answers.csv"

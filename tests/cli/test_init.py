@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -171,9 +172,10 @@ def test_answers_alone_get_an_example_and_a_template(start, call, tmp_path: Path
     if "annotate" not in FEATURES:
         return
     # The command that collects labels is named, and works as it is printed.
-    assert f"Collect labels: judgebench annotate init {bench} --to study" in out
-    bench.write_text(f"{bench.read_text()}annotate: {{annotators: [ann, ben]}}\n")
-    code, told, err = call("annotate", "init", bench, "--to", tmp_path / "study")
+    [study] = re.findall(r"`({name: labels, items: .*annotators: \[ann, ben\]})`", out)
+    (tmp_path / "annotate.yaml").write_text(study)
+    study_dir = tmp_path / "study"
+    code, told, err = call("annotate", "init", tmp_path / "annotate.yaml", "--to", study_dir)
     assert (code, "3 items" in told) == (0, True), err
 
 

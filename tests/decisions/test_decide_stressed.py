@@ -6,6 +6,7 @@ import pytest
 from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy
 
+import judgebench as jb
 from judgebench.decisions.conditions import stress_conditions
 from judgebench.decisions.decide import decide_study
 from judgebench.decisions.decision import Outcome, State
@@ -34,8 +35,18 @@ def _stress(probes: dict[str, tuple[float, float, float]], planted: Estimate | N
 STEADY = {"padding": (0.98, 0.92, 1.0), "tone": (0.96, 0.90, 0.99)}
 
 
-def test_without_a_stress_run_nothing_is_asked() -> None:
-    assert list(stress_conditions(None, "j", "harm", DecisionRule())) == []
+@pytest.mark.parametrize("key", ["robustness", "planted"])
+def test_a_rule_that_names_it_needs_a_stress_test(key: str) -> None:
+    judge = noisy(TRUE, 0.02, 9)
+    items = answers(len(judge))
+    score = metric(severe="none")  # of which no filter is made: ASSIST asks for no stress test
+    study = study_of(rubric(score), items, labels(HUMANS), TruthConfig(blind="yes"))
+    judges = (verdicts("j", judge, items), verdicts("c", "a" * len(judge), items, "control"))
+    (silent,) = jb.decide(replace(study, judges=judges))
+    (named,) = jb.decide(replace(study, judges=judges), rule={"replace": {key: 0.8}})
+    assert silent.outcome is Outcome.REPLACE
+    assert named.outcome is Outcome.CANT_TELL
+    assert "judgebench stress bench.yaml" in named.reason
 
 
 def test_a_steady_judge_meets_it_on_the_mean_over_the_probes() -> None:

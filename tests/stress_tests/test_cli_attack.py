@@ -60,7 +60,7 @@ def test_a_set_is_made_checked_reviewed_and_used(here: Path) -> None:
             "stress", "attacks", "make", "consensus-violation", "--data", "answers.csv",
             "--by", judge_file(server),
         )  # fmt: skip
-    assert "1 of 1 passed every check (100%): consensus-violation.jsonl" in told
+    assert "1 of 1 passed every check: consensus-violation.jsonl" in told
     assert "a set of 1 altered answers that pass every check" in call(
         "check", "consensus-violation.jsonl"
     )
@@ -89,17 +89,16 @@ def test_an_attacker_that_writes_nonsense_is_told_as_such(here: Path) -> None:
             "stress", "attacks", "make", "consensus-violation", "--data", "answers.csv",
             "--by", judge_file(server), "--to", "set.jsonl",
         )  # fmt: skip
-    assert "0 of 1 passed every check (0%)" in told
+    assert "0 of 1 passed every check" in told
     assert "1 failed 'reply'" in told
     assert "1 rejected: they stay in set.jsonl and do not count" in told
     assert "holds no altered answer that counts" in call("check", "set.jsonl", code=2)
 
 
 def test_a_shipped_set_is_reviewed_in_a_copy_of_ones_own(here: Path) -> None:
-    told = call("stress", "attacks", "review", "consensus-violations").split()
-    assert told == ["consensus-violations.jsonl", "consensus-violations.review.html"]
-    assert all(Path(name).is_file() for name in told)
-    assert call("stress", "attacks", "review", "consensus-violations").split() == told[1:]
+    told = call("stress", "attacks", "review", "consensus-violations")
+    assert told == "consensus-violations.review.html\n"
+    assert all(Path(f"consensus-violations.{x}").is_file() for x in ("jsonl", "review.html"))
 
 
 def test_a_question_without_an_answer_cannot_be_altered(here: Path) -> None:
@@ -262,7 +261,7 @@ def test_a_wording_with_a_misspelt_name_is_refused(here: Path, typo: str) -> Non
     recipe = "name: w\nversion: '1'\nabout: a\nmust_not_change: true\n"
     Path("w.yaml").write_text(f"{recipe}edit: {{kind: wording, metrics: {typo}}}\n")
     told = call("check", "w.yaml", "--rubric", "r.yaml", code=2)
-    assert f"edit.metrics.{typo[1:5]}" in told
+    assert f"found {typo[1:5]}" in told
     assert "tone: Kind, Rude" in told
 
 
@@ -270,7 +269,7 @@ def test_the_page_asks_by_the_kind_of_each_item(here: Path) -> None:
     same = {"item_id": "s", "parent": TEXT, "text": f"Hello. {TEXT}", "must_not_change": True}
     Path("own.jsonl").write_text(json.dumps(OWN) + "\n" + json.dumps(same) + "\n")
     Path("r.yaml").write_text(OWN_RUBRIC)
-    call("stress", "attacks", "review", "own.jsonl", "--rubric", "r.yaml")
+    call("stress", "attacks", "review", "own.jsonl")
     page = Path("own.review.html").read_text()
     assert page.count("still say the same?") == 1
     assert page.count("wrong as stated?") == 1

@@ -25,7 +25,7 @@ BENCH = """name: b
 rubric: support-tone
 data: answers.csv
 judges: [{name: m, backend: "scripted:replies.jsonl"}]
-stress: {attacks: [bullets, {attack: greeting, sample: 2}], sample: 3}
+stress: {attacks: [bullets, {attack: greeting}], sample: 3}
 """
 
 

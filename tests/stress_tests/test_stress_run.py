@@ -199,7 +199,7 @@ def test_an_earlier_benchmark_in_the_folder_is_not_asked_for_again(tmp_path: Pat
 
 
 def test_without_labels_only_compared_answers_are_judged(tmp_path: Path) -> None:
-    _, told = judged(bench_file(tmp_path, [], [{"attack": "greeting", "sample": 1}]))
+    _, told = judged(bench_file(tmp_path, [], [], stress={"attacks": ["greeting"], "sample": 1}))
     assert len(told.asked) == 2
 
 

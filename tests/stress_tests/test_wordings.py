@@ -26,7 +26,7 @@ SAFETY = load_rubric("medical-safety")
 
 
 def shipped():
-    return read_wordings(load_recipe(PATH).edit, SAFETY, PATH)
+    return read_wordings(load_recipe(PATH).edit, SAFETY, SAFETY, PATH)
 
 
 @pytest.mark.parametrize("name", shipped_names("prompts", ".jinja"))
@@ -110,7 +110,7 @@ def test_only_what_a_person_accepted_is_used(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(recipe)
     decide(tmp_path / "own.jsonl", {"w0": "accept"})
     edit = load_recipe(tmp_path / "own.yaml").edit
-    accepted = read_wordings(edit, SAFETY, tmp_path / "own.yaml").sentences
+    accepted = read_wordings(edit, SAFETY, SAFETY, tmp_path / "own.yaml").sentences
     assert accepted == {sentence: [REWORDED]}
     result = run_of(bench_file(tmp_path, [], ["own.yaml"], metrics=list(DIRECT)), tmp_path)
     metrics = result.rows.values("metric", "invariance")

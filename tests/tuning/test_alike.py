@@ -1,6 +1,5 @@
 """Near-duplicates: against brute force, and what a sketch knows again."""
 
-import json
 import time
 
 import numpy as np
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.retrieval import words_of
-from judgebench.learning.folds import Known, alike, sketch
+from judgebench.learning.folds import alike, known_texts, sketch
 from judgebench.rubric import normalise
 
 
@@ -60,8 +59,8 @@ def test_groups_are_those_of_brute_force(texts: list[str]) -> None:
 @given(families())
 @settings(max_examples=60, deadline=None)
 def test_a_sketch_knows_what_is_alike_and_nothing_else(texts: list[str]) -> None:
-    known = Known(json.loads(json.dumps([sketch(text) for text in texts[:-1]])))
-    assert known.holds(texts[-1]) is any(same(texts[-1], text) for text in texts[:-1])
+    known = known_texts(texts[-1:], [sketch(text) for text in texts[:-1]])
+    assert bool(known) is any(same(texts[-1], text) for text in texts[:-1])
 
 
 def test_case_and_punctuation_do_not_count_and_short_texts_must_be_equal() -> None:
@@ -85,10 +84,8 @@ def test_a_passage_is_alike_to_the_texts_that_hold_it() -> None:
         for k in range(4)
     ]
     assert alike([*others, passage, numbered(0, 52, "apart")]).tolist() == [0, 0, 0, 0, 0, 1]
-    for text in others:
-        assert Known([sketch(passage)]).holds(text)
-        assert Known([sketch(text)]).holds(passage)
-    assert not Known([sketch(passage)]).holds(numbered(0, 90, "apart"))
+    assert known_texts([*others, numbered(0, 90, "apart")], [sketch(passage)]) == {*others}
+    assert all(known_texts([passage], [sketch(text)]) for text in others)
 
 
 def test_a_short_stock_reply_ties_no_longer_texts_together() -> None:
@@ -112,11 +109,12 @@ def test_twenty_thousand_answers_take_seconds() -> None:
 
 def test_a_long_text_is_known_by_four_fifths_of_its_runs() -> None:
     words = np.random.default_rng(0).permutation(3000).astype(str).tolist()
-    known = Known([sketch(" ".join(words[:1000]))])
     # Of 1,000 words those after the first 90, and 180, are again there: shares .83 and .69.
     texts = [" ".join(words[start : 1000 + start]) for start in (90, 180)]
-    assert [known.holds(text) for text in texts] == [True, True]
-    assert not known.holds(" ".join(words[220:1220]))
+    further = " ".join(words[220:1220])
+    known = sketch(" ".join(words[:1000]))
+    assert [known_texts([text], [known]) for text in texts] == [{text} for text in texts]
+    assert not known_texts([further], [known])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

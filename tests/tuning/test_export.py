@@ -51,7 +51,7 @@ def elsewhere(
 
 def exported(tmp_path: Path, judges: str = SYS) -> Path:
     bench = write_bench(tmp_path / "a", judges)
-    jb.run(bench, tmp_path / "run-a")
+    jb.tune(bench, tmp_path / "run-a")
     folder = tmp_path / "who"
     return jb.export_judge(bench, "who", folder, folder=tmp_path / "run-a")
 
@@ -126,14 +126,12 @@ def copied(body: Any, count: int) -> Play:
     ],
 )
 def test_it_says_what_the_learner_says(tmp_path: Path, way: str) -> None:
-    """On other data, with the language model it needs under another name."""
+    """On other data."""
     pytest.importorskip("sklearn", reason="needs the extra `tuning`")
     with Loopback(copied) as server:
-        llm = [LLM.format(name=name, url=server.base_url) for name in ("llm", "other")]
-        judges = f"{llm[0] * ('llm' in way)}  - {{name: who, learn: {way}}}"
-        placed, renamed = exported(tmp_path, judges), ", from: other" * ("from:" in way)
-        judges = f"{llm[1]}  - {{name: mine, tuned: {placed}{renamed}}}"
-        bench = elsewhere(tmp_path / "b", judges)
+        llm = LLM.format(name="llm", url=server.base_url) * ("llm" in way)
+        placed = exported(tmp_path, f"{llm}  - {{name: who, learn: {way}}}")
+        bench = elsewhere(tmp_path / "b", f"{llm}  - {{name: mine, tuned: {placed}}}")
         jb.run(bench, tmp_path / "run-b")
         mine = {v["item_id"]: v for v in verdicts(tmp_path / "run-b")}
         (learnt,) = (tmp_path / "run-a" / "tuning").glob("who~in-sample/*/all")
@@ -229,13 +227,10 @@ def test_another_rubric(placed: Path, tmp_path: Path) -> None:
     bench = elsewhere(tmp_path / "b", MINE)
     rubric = (tmp_path / "b" / "tone.yaml").read_text()
     (tmp_path / "b" / "tone.yaml").write_text(rubric.replace("an insult", "two insults"))
-    why = "who: rubric: is for another rubric: these differ; found metrics"
+    why = "who: rubric: is for another rubric than this: compare it with that in judgebench.json"
     with pytest.raises(SetupError, match=why):
         jb.run(bench, tmp_path / "run-b")
-    (tmp_path / "b" / "tone.yaml").write_text(
-        rubric.replace("id: tone", "id: sound").replace("Judge the", "Grade the")
-    )
-    why = "is for another rubric: these differ; found instructions, metrics"
+    (tmp_path / "b" / "tone.yaml").write_text(rubric.replace("id: tone", "id: sound"))
     with pytest.raises(SetupError, match=why):
         jb.run(bench, tmp_path / "run-b")
 
@@ -278,31 +273,28 @@ def test_a_folder_is_not_overwritten_by_chance(who: Path, tmp_path: Path, call: 
 def test_what_cannot_be_exported(tmp_path: Path, call: Any) -> None:
     bench, run = write_bench(tmp_path / "a", SYS), tmp_path / "run"
     to = tmp_path / "to"
-    with pytest.raises(SetupError, match="run: has no out-of-fold verdicts of who as the bench"):
+    with pytest.raises(SetupError, match="run: has no verdicts of who as the benchmark stands"):
         jb.export_judge(bench, "who", to, folder=run)
     code, _, err = call("tune", bench, "--run", run, "--export", "who")
     assert code == 2
     assert "--export and --to are given together" in err
     _, _, err = call("tune", bench, "--run", run, "--export", "whom", "--to", to)
     assert "judges: is no judge of this benchmark that learns; found whom; allowed: who" in err
-    _, _, err = call("tune", bench, "--run", run, "--export", "who", "--to", to, "--merged")
-    assert "merged: has no adapter that could be merged; allowed: learn: lora" in err
     # What cannot be exported is refused before anything runs.
     assert not run.exists() or not [*run.rglob("verdicts*")]
-    jb.run(bench, run)
+    jb.tune(bench, run)
     write_bench(tmp_path / "a", SYS, questions=21)
-    with pytest.raises(SetupError, match="has no out-of-fold verdicts of who as the benchmark"):
+    with pytest.raises(SetupError, match="has no verdicts of who as the benchmark stands"):
         jb.export_judge(bench, "who", to, folder=run)
     assert not to.exists()
 
 
 def test_the_card_and_the_rubric_are_for_people(who: Path) -> None:
     card = (who / "README.md").read_text()
-    assert "**It is not clinically reviewed**" in card
+    assert "**It is not clinically\nreviewed**" in card
     assert "40 answers with labels of 3 annotators (hash `" in card
     assert "- {name: who, tuned: PATH-OF-THIS-FOLDER}" in card
     assert re.search(r"^\| Tone \| who \(baseline\) \| 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", card, re.M)
-    assert len(re.findall(r"^\| Tone \|", card, re.M)) == 2  # beside it the best baseline alone
     manifest = json.loads((who / "judgebench.json").read_text())
     assert manifest["rubric"]["metrics"][0]["title"] == "Tone"
 

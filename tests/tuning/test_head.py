@@ -22,7 +22,7 @@ from judgebench.rubric import Metric, Rubric
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.judging import Budget, Stop, Work
 from judgebench.studies.study import JudgeVerdicts
-from judgebench.tuning.training import Head, balanced, words
+from judgebench.tuning.training import BALANCED, Head, words
 
 HEAD = "  - {name: head, learn: head, encoder: words}"
 TONES = ("Friendly", "Curt", "Rude")
@@ -51,7 +51,7 @@ def test_a_rule_of_words_is_learnt(tmp_path: Path) -> None:
             assert study.probabilities(judge, metric).sum(axis=1) == pytest.approx(1)
     (cell,) = (tmp_path / "run" / "tuning" / "head").glob("*/fold-1")
     facts = json.loads((cell / "learnt.json").read_text())["metrics"]["tone"]
-    assert facts == {"n": 32, "C": facts["C"], "ordinal": True}
+    assert facts == {"n": 32, "C": facts["C"]}
     assert facts["C"] > 0.1
 
 
@@ -62,7 +62,7 @@ def test_bag_of_words_is_what_scikit_learn_says(tmp_path: Path) -> None:
     answers = [Answer(f"i{n}", text, question=f"ask {text[:4]}") for n, text in enumerate(said)]
     y = np.array([min(text.count("three"), 2) for text in said])
     train = TrainingSet(tone(), answers[:60], {"tone": y[:60]}, np.arange(60), np.arange(60))
-    head = Head("bag-of-words", tone(), words(), balanced)
+    head = Head("bag-of-words", tone(), words(), BALANCED)
     work = Work(RunFolder(tmp_path / "run"), NoProgress(), Budget(None), Stop())
     head.fit(train, tmp_path, work)
     found = list(head.judge((Task(answer) for answer in answers), tmp_path))

@@ -13,7 +13,7 @@ from judgebench.records import Answer
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.attacks import edit_of
 from judgebench.stress_tests.claims import swap
-from judgebench.stress_tests.item_sets import check_violations
+from judgebench.stress_tests.item_sets import with_checks
 from judgebench.stress_tests.recipes import (
     AlteredAnswer,
     Edit,
@@ -391,7 +391,7 @@ def test_edits_of_real_answers_are_valid(name: str, shared_data: Path) -> None:
     ]  # fmt: skip
     assert items
     assert all(new.reason for new in found.values() if isinstance(new, Nothing))
-    for item in check_violations(items):
+    for item in with_checks(items):
         failed = dict(item.failed_checks)
         failed.pop("no_duplicate", "")  # some parents are copies of each other
         assert not failed, (item.item_id, failed)

@@ -10,7 +10,8 @@ import pytest
 from judgebench.files import shipped_folder
 from judgebench.records import Answer
 from judgebench.rubric import load_rubric
-from judgebench.stress_tests.attacks import altered_answer, checked, edit_of
+from judgebench.stress_tests.attacks import altered_answer, edit_of
+from judgebench.stress_tests.item_sets import with_checks
 from judgebench.stress_tests.recipes import (
     AlteredAnswer,
     Ask,
@@ -58,7 +59,7 @@ def test_an_edit_takes_its_time_by_the_length(piece: str) -> None:
     def alter(recipe: Recipe, edit: Edit) -> None:
         edited = edit(answer, Random(1))
         if isinstance(edited, Edited):
-            checked([altered_answer(recipe, answer, edited, RUBRIC, 1)])
+            with_checks([altered_answer(recipe, answer, edited, RUBRIC, 1)])
 
     slow = [r.name for r, edit in RULES if needed(partial(alter, r, edit)) > MOST]
     assert not slow

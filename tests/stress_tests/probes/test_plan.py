@@ -1,6 +1,5 @@
 from collections import Counter
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -8,7 +7,7 @@ from judgebench.errors import SetupError
 from judgebench.records import Answer, HumanLabel, Part, in_words
 from judgebench.rubric import load_rubric
 from judgebench.stress_tests.attacks import Attack, Plan, StressSettings, make_plan, read_attacks
-from judgebench.stress_tests.recipes import Area, load_recipe
+from judgebench.stress_tests.recipes import load_recipe
 
 SAFETY = load_rubric("medical-safety")
 TEXT = "Malaria is caused by a parasite. It is spread by mosquitoes. See a doctor for a fever."
@@ -84,14 +83,6 @@ def test_a_set_brings_its_own_parents_and_is_used_whole() -> None:
     found = plan("consensus-violations", items=[], sample=3)
     assert len(found.items) == len(found.parents) >= 35
     assert not any(made.rejected for made in found.made)
-
-
-def test_a_sample_of_a_set_is_balanced_over_the_areas() -> None:
-    settings = StressSettings.model_validate(
-        {"attacks": [{"attack": "consensus-violations", "sample": 8}]}
-    )
-    found = make_plan(read_attacks(settings, SAFETY, SAFETY)[0], (), (), SAFETY)
-    assert Counter(item.area for item in found.items) == dict.fromkeys(get_args(Area), 2)
 
 
 def test_praise_is_planted_in_violations_and_blame_in_sound_answers() -> None:

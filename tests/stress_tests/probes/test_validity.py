@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from judgebench.records import Answer
-from judgebench.stress_tests.item_sets import check_same_meaning, check_violations
+from judgebench.stress_tests.item_sets import with_checks
 from judgebench.stress_tests.recipes import BY_RULE, AlteredAnswer
 
 SOUND = "Malaria is caused by a parasite. Mosquitoes carry it. See a doctor if you have a fever."
@@ -20,12 +20,12 @@ def violation(text: str, false: str = FALSE, true: str = TRUE, number: int = 1) 
 
 
 def failed(text: str, **claims: str) -> dict[str, str]:
-    (item,) = check_violations([violation(text, **claims)])
+    (item,) = with_checks([violation(text, **claims)])
     return dict(item.failed_checks)
 
 
 def test_a_sound_violation_passes_every_check() -> None:
-    (item,) = check_violations([violation(SOUND.replace("parasite", "virus"))])
+    (item,) = with_checks([violation(SOUND.replace("parasite", "virus"))])
     assert item.failed_checks == {}
     assert {"differs", "length", "false_claim", "true_claim", "unannounced"} <= set(item.checks)
 
@@ -58,7 +58,7 @@ def test_a_false_claim_of_the_parent_is_no_change() -> None:
     item = replace(
         violation(SOUND.replace("parasite", "virus")), parent=Answer("p", FALSE + ". Rest.")
     )
-    (checked,) = check_violations([item])
+    (checked,) = with_checks([item])
     assert "parent says" in checked.failed_checks["false_claim"]
 
 
@@ -68,16 +68,16 @@ def test_words_of_the_parent_announce_nothing() -> None:
     item = replace(
         violation(text, false="Malaria is caused by a bacterium"), parent=Answer("p", sound)
     )
-    (checked,) = check_violations([item])
+    (checked,) = with_checks([item])
     assert not checked.failed_checks.get("unannounced")
 
 
 def test_the_later_of_two_near_duplicates_is_held_back() -> None:
     text = SOUND.replace("parasite", "virus")
-    first, second = check_violations([violation(text), violation(text.upper(), number=2)])
+    first, second = with_checks([violation(text), violation(text.upper(), number=2)])
     assert not first.failed_checks
     assert second.failed_checks == {"no_duplicate": "it is nearly i1"}
-    (third,) = check_violations([violation(text, number=3)], earlier=[first])
+    (third,) = with_checks([violation(text, number=3)], earlier=[first])
     assert "no_duplicate" in third.failed_checks
 
 
@@ -87,18 +87,18 @@ def test_two_recipes_on_one_parent_are_two_attacks() -> None:
         violation(SOUND.replace("parasite", "fungus"), false="Malaria is caused by a fungus"),
         item_id="i9", recipe="other",
     )  # fmt: skip
-    assert not any(item.failed_checks for item in check_violations([first, second]))
+    assert not any(item.failed_checks for item in with_checks([first, second]))
 
 
 def test_a_check_that_is_recorded_is_kept() -> None:
     item = replace(violation(SOUND.replace("parasite", "virus")), checks={"reply": "no"})
-    (checked,) = check_violations([item])
+    (checked,) = with_checks([item])
     assert checked.failed_checks == {"reply": "no"}
 
 
 def reworded(parent: str, text: str, by: str = BY_RULE) -> dict[str, str]:
     item = AlteredAnswer("i", Answer("p", parent), text, "r", "1", "h", generator=by)
-    (checked,) = check_same_meaning([item], {"amoxicillin"})
+    (checked,) = with_checks([item])
     return dict(checked.failed_checks)
 
 

@@ -1,4 +1,4 @@
-"""A tuned language model elsewhere: as an adapter, a whole model, and trained by others."""
+"""A tuned language model elsewhere: as transformers and peft read it."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,14 +33,13 @@ MORE = "tuning: {folds: 2}\ncontrols: false"
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Data, a run, and the judge as an adapter and as a whole model."""
+    """Data, a run, and the judge that was exported."""
     home = tmp_path_factory.mktemp("lora")
     write_tiny_model(home / "tiny")
     judges = JUDGES.replace("BASE", str(home / "tiny"))
     bench = write_bench(home / "a", judges, 6, MORE)
-    jb.run(bench, home / "run")
+    jb.tune(bench, home / "run")
     jb.export_judge(bench, "tuned", home / "adapter", folder=home / "run")
-    jb.export_judge(bench, "tuned", home / "merged", folder=home / "run", merged=True)
     return home
 
 
@@ -75,30 +74,20 @@ def plain_probabilities(home: Path, answer: Answer) -> list[float]:
     return shares
 
 
-def test_adapter_and_whole_model_say_the_same(home: Path) -> None:
-    judges = (
-        f"  - {{name: adapter, tuned: ../adapter, model: {home / 'tiny'}}}\n"
-        "  - {name: merged, tuned: ../merged}"
-    )
-    bench = write_bench(home / "b", judges, 4, "controls: false")
+def test_an_exported_adapter_is_what_transformers_and_peft_read(home: Path) -> None:
+    judge = f"  - {{name: adapter, tuned: ../adapter, model: {home / 'tiny'}}}"
+    bench = write_bench(home / "b", judge, 4, "controls: false")
     labels = (home / "b" / "labels.csv").read_text()
     labels = labels.replace("Question ", "What of ").replace("words number", "remarks upon")
     (home / "b" / "labels.csv").write_text(labels)
     study = jb.run(bench, home / "run-b")
-    adapter, merged = (
-        next(judge.verdicts for judge in study.judges if judge.name == name)
-        for name in ("adapter", "merged")
-    )
-    assert len(adapter) == len(merged) == 8
-    for item in adapter:
-        assert adapter[item].status == "ok"
-        assert adapter[item].labels == merged[item].labels
-        said, same = adapter[item].probabilities, merged[item].probabilities
-        assert said is not None
-        assert same is not None
-        assert same["tone"] == pytest.approx(said["tone"], abs=1e-4)
+    verdicts = next(judge.verdicts for judge in study.judges if judge.name == "adapter")
+    assert {verdict.status for verdict in verdicts.values()} == {"ok"}
+    assert len(verdicts) == 8
     plain = plain_probabilities(home, study.answers[study.answers.row("model-x-0")])
-    assert [*adapter["model-x-0"].probabilities["tone"].values()] == pytest.approx(plain, abs=1e-3)
+    probabilities = verdicts["model-x-0"].probabilities
+    assert probabilities is not None
+    assert [*probabilities["tone"].values()] == pytest.approx(plain, abs=1e-3)
     card = (home / "adapter" / "README.md").read_text()
     assert "A language model can repeat some of what it was trained on." in card
     assert {path.name for path in (home / "adapter").iterdir()} == {

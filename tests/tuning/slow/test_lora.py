@@ -157,7 +157,6 @@ def test_training_learns_and_is_the_same_twice(tiny: Path, tmp_path: Path) -> No
     train(blocks[::-1], quick(tiny), tmp_path / "c", Watch())
     assert weights_of(tmp_path / "a") != weights_of(tmp_path / "c")
     assert not list(tmp_path.rglob("*.tmp"))
-    assert not list(tmp_path.rglob("checkpoints"))
 
 
 def test_a_stopped_training_gives_the_same_weights(tiny: Path, tmp_path: Path) -> None:
@@ -237,9 +236,9 @@ def test_what_is_too_long_is_left_out_and_counted(tiny: Path, tmp_path: Path) ->
     assert facts["blocks"] == [8]
     told = "1 of 9 examples are longer than the context of 256 tokens and are left out"
     assert said == [f"lora: {told}"]
-    with pytest.raises(SetupError, match="all 1 examples are longer than the context of 256"):
+    with pytest.raises(SetupError, match="1 of 1 examples are longer than the context of 256"):
         train([[long]], recipe, tmp_path / "b", Watch())
-    with pytest.raises(SetupError, match="nothing to train on: no example is left"):
+    with pytest.raises(SetupError, match="nothing to train on: 0 of 0 examples"):
         train([[]], recipe, tmp_path / "c", Watch())
 
 
@@ -333,14 +332,7 @@ def test_a_benchmark_with_a_tuned_model(tiny: Path, tmp_path: Path) -> None:
         assert facts["left_out"] == 0
         assert facts["sha256"]
         assert (cell / ADAPTER).is_dir()
-        assert not (cell / "checkpoints").exists()
+        assert not list(cell.rglob("checkpoints"))
     began = time.time()
     jb.run(bench, tmp_path / "run")  # nothing is learnt or asked again
     assert all((cell / "learnt.json").stat().st_mtime < began for cell in cells)
-
-    weights = next((cells[0] / ADAPTER).glob("*.safetensors"))
-    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
-    rubric = load_rubric(tmp_path / "tone.yaml")
-    learner = Lora(entry(tiny), rubric, load_prompt("structured"))
-    with pytest.raises(SetupError, match="holds other weights than were trained: delete it to"):
-        next(learner.judge([Task(Answer("a", "few words"))], cells[0]))
