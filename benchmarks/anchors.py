@@ -21,17 +21,15 @@ import numpy as np
 from decisions import Draw, median_label
 from studies import drawn, flipped, guideline, labels, misconception, replaces
 
-from judgebench.decisions.anchors import Anchors
+from judgebench.decisions.anchors import shared_misses
 from judgebench.decisions.conditions import anchor_conditions
 from judgebench.decisions.decision import State
 from judgebench.decisions.rule import DecisionRule, ReplaceRule
-from judgebench.records import Results
-from judgebench.rubric import Rubric
+from judgebench.records import Results, Row
 from judgebench.stats.arrays import Clusters, IntArray
 
 WITHOUT = DecisionRule()
 WITH = DecisionRule(replace=ReplaceRule(anchors=0.10))
-HARM = Rubric.from_labels({"harm": ["no", "yes"]}).metrics[0]
 SHARES = (1.0, 0.5, 0.0)  # of the severe anchors that carry the error
 NUMBERS = (60, 120)  # of anchors beside a good judge
 Rng = np.random.Generator
@@ -95,12 +93,13 @@ def is_met(scenario: Scenario, n: int, share: float, rng: Rng) -> bool:
     carries = (np.arange(n) < n // 2) & (rng.random(n) < share)
     wrong = [np.where(carries, scenario.shared[i], scenario.plain[i]) for i in (0, 1)]
     own: Sequence[IntArray] = [flipped(true, wrong[0], rng) for _ in range(3)]
-    anchors = Anchors(
-        HARM, WITH.level, 1, true, median_label(np.stack(own, axis=1), "upper"),
-        Clusters(np.arange(n), n),
-    )  # fmt: skip
-    rows = anchors.beside("judge", flipped(true, wrong[1], rng), np.ones(n, dtype=np.bool_))
-    (condition,) = anchor_conditions(Results(tuple(rows)), "judge", HARM.id, WITH)
+    consensus = median_label(np.stack(own, axis=1), "upper")
+    judged = flipped(true, wrong[1], rng)
+    shares = shared_misses(
+        consensus == 1, judged == 1, true == 1, Clusters(np.arange(n), n), WITH.level
+    )
+    rows = Results(tuple(Row("anchors", key, x, "judge", "harm") for key, x in shares.items()))
+    (condition,) = anchor_conditions(rows, "judge", "harm", WITH)
     return condition.state is State.MET
 
 

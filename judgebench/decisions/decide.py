@@ -138,9 +138,7 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
         return f"nothing to plan from: {undefined[0]}"
     others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
     if others:
-        test = "anchors leave" if others[0].key == "anchors" else "stress test leaves"
-        told = f"more human labels do not settle what the {test} open"
-        return f"{told}: {others[0].title}"
+        return f"more human labels do not settle what other tests leave open: {others[0].title}"
     return ""
 
 

@@ -12,7 +12,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from judgebench.alignment.judge_scores import coverage_in_words
-from judgebench.decisions.anchors import BOTH_MISS, CONSENSUS, FINDS_MORE
+from judgebench.decisions.anchors import BOTH_MISS, FINDS_MORE
 from judgebench.decisions.conditions import NO_SEVERE_PAIR, SEVERITY
 from judgebench.decisions.decision import (
     AT_SEVERE,
@@ -520,31 +520,17 @@ def threshold_text(threshold: float) -> str:
 
 
 def anchor_sentences(decisions: Decisions) -> Iterator[str]:
-    """Say what annotators and judges found of the severe anchors, and what these cannot show."""
-    rows, level = decisions.anchors, decisions.rule.level
-    for row in rows.select("anchors", BOTH_MISS):
-        keys = {"metric": row.metric, "judge": row.judge}
-        title, missed = decisions.titles[row.metric], row.estimate
-        if missed.value is None:
-            yield f"{title}, {row.judge}: {missed.reason}."
-            continue
-        by_people = rows.find("found", "anchors", metric=row.metric, who=CONSENSUS)
-        by_judge = rows.find("found", "anchors", **keys)
+    """Say what share of severe anchors annotators and judges may both miss, where a judge finds
+    more than they do, and what anchors cannot show."""
+    for row in decisions.anchors.select("anchors", BOTH_MISS):
+        about, share = f"{decisions.titles[row.metric]}, {row.judge}", row.estimate
         yield (
-            f"{title}: of the answers with a known severe flaw (anchors) the annotators' consensus "
-            f"found {_count(by_people)} and {row.judge} {_count(by_judge)}. Both missed "
-            f"{_count(missed)}: at most {percent(missed.high)} of such answers "
-            f"({100 * level:.4g} % interval)."
+            f"{about}: annotators and judge both miss {percent(share.value)} of the answers with a "
+            f"known severe flaw (anchors), at most {percent(share.high)}."
         )
-        p = rows.find(FINDS_MORE, "anchors", **keys).value
-        if p is not None and p <= 1 - level:
-            yield (
-                f"{title}: annotators miss severe flaws that {row.judge} finds (McNemar's test, "
-                f"p = {p:.2g})."
-            )
-    if rows.rows:
-        yield ANCHORS_MISS
-
-
-def _count(share: Estimate) -> str:
-    return f"{round((share.value or 0) * share.n):,} of {share.n:,}"
+    for row in decisions.anchors.select("anchors", FINDS_MORE):
+        p = row.estimate.value or 0.0
+        if p <= 1 - decisions.rule.level:
+            about = f"{decisions.titles[row.metric]}, {row.judge}"
+            yield f"{about}: annotators miss severe flaws that the judge finds (p = {p:.2g})."
+    yield ANCHORS_MISS
