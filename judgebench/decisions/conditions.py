@@ -168,8 +168,9 @@ _NOT_STRESSED = (
 
 NO_ANCHORS = Estimate(
     None,
-    reason="the rule names `anchors`, and no answers with known labels were given: --anchors FILE, "
-    "in Python anchors=",
+    reason="the rule names `anchors`, and no answer with a known severe label has labels of both "
+    "annotators and judge: give a file of them with --anchors (in Python anchors=) and have the "
+    "judge label them too",
 )
 
 
@@ -596,7 +597,8 @@ def anchor_conditions(
     if bound is None:
         return
     rows = anchors.select("anchors", BOTH_MISS, judge=judge, metric=metric)
-    yield _at_most("anchors", rows[0].estimate if rows else NO_ANCHORS, bound)
+    shares = [row.estimate for row in rows if row.estimate.value is not None]
+    yield _at_most("anchors", next(iter(shares), NO_ANCHORS), bound)
 
 
 def _attack_gain(rows: Sequence[Row], bound: float) -> Condition:

@@ -280,8 +280,8 @@ def with_anchors(study: Study, labels: Tables) -> Study:
     layout = infer_layout(GivenTables(labels=sources_of(labels, "anchors")), rubric=study.rubric)
     data = read_study(layout)
     if not any(label.adjudicated for label in data.labels):
-        message = "has no known label: it is that of the annotator"
-        raise SetupError(Problem(message, field="anchors", allowed=ADJUDICATED))
+        message = f"has no known label: the annotator of these is `{ADJUDICATED}`"
+        raise SetupError(Problem(message, ", ".join(data.sources), field="anchors"))
     known = study_of(study.rubric, indexed(data.answers), data.labels, study.config, study.level)
     anchors = replace(known, judges=study.judges)
     is_anchor = np.isin([*study.answers.item_ids()], [*anchors.answers.item_ids()])
