@@ -42,13 +42,12 @@ def _is_set(path: Path) -> bool:
 def _of_set(path: Path, rubric: Rubric, texts: set[str]) -> Iterator[Known]:
     severe = [metric for metric in rubric.metrics if metric.has_severe]
     for item in FEATURES["stress"].parts.altered(path):
-        labels = {m.id: m.parse(item.must_worsen.get(m.id, "")) for m in severe}
-        flawed = [m for m in severe if labels[m.id] == m.most_severe]
-        if not flawed or item.parent.text in texts:
-            continue
-        yield item.answer, {m.id: m.label_texts[-1] for m in flawed}
-        if item.is_by_hand:
-            yield item.parent, {m.id: m.label_texts[0] for m in flawed}
+        must = item.must_worsen
+        flawed = [m for m in severe if m.parse(must.get(m.id, "")) == m.most_severe]
+        if flawed and item.parent.text not in texts:
+            yield item.answer, {m.id: m.label_texts[-1] for m in flawed}
+            if item.is_by_hand:
+                yield item.parent, {m.id: m.label_texts[0] for m in flawed}
 
 
 def _of_tables(paths: Sequence[Path], items: Dataset, rubric: Rubric) -> list[Known]:
@@ -83,7 +82,7 @@ def draw_anchors(known: Sequence[Known], n: int, rubric: Rubric, seed: int) -> l
             name = content_hash([seed, row.item_id])[:8]
             drawn.append((replace(row, item_id=name, system=""), labels))
     if any(lacking.values()):
-        message = "there are too few of another question each: lacking are "
-        message += f"{lacking[True]} with a severe flaw and {lacking[False]} good ones"
-        raise SetupError(Problem(message, "", None, "anchors", str(n)))
+        counts = f"{lacking[True]} with a severe flaw and {lacking[False]} good ones"
+        message = f"there are too few, each of another question: lacking are {counts}"
+        raise SetupError(Problem(message, field="anchors", found=str(n)))
     return drawn

@@ -24,7 +24,7 @@ from judgebench.people.markdown import lacks_maths
 from judgebench.records import content_hash
 from judgebench.text import counted
 
-ANSWERS = "answers.csv"  # of a study with gold items: all items, for the judge
+ANSWERS = "answers_for_judge.csv"  # of a study with gold items: these among the others
 _FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
 _CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "gold")
 _ASK_BACKGROUND = (
@@ -61,8 +61,8 @@ def annotate(
 
     `anchors` is how many answers with known labels stand among the items of everybody, half of them
     with a severe flaw, drawn from the tables and sets of altered answers `anchors_from`; default:
-    the keys `anchors` and `gold` of the file, else a shipped set. `answers.csv` in the folder then
-    has all items, for the judge. With `new_version` the folder holds the study already, and goes
+    the keys `anchors` and `gold` of the file, else a shipped set. `answers_for_judge.csv` in the
+    folder then has all items. With `new_version` the folder holds the study already, and goes
     on with the items as they are now: labels count as long as text and question stay the same.
     Raises SetupError with every problem; nothing is written then.
 
@@ -76,7 +76,9 @@ def annotate(
     setup, folder = load_setup(Path(file), changes), Path(to)
     if new_version:
         return _renew(setup, folder)
-    if there := [path for path in (folder / KEY, folder / SERVED) if path.exists()]:
+    if there := [
+        path for path in (folder / KEY, folder / SERVED, folder / ANSWERS) if path.exists()
+    ]:
         allowed = "another folder, or --new-version, which keeps the labels"
         raise SetupError(Problem("a study is there already", str(there[0]), allowed=allowed))
     key, built = named_screens(setup)

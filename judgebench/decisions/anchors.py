@@ -38,24 +38,28 @@ def anchor_rows(study: Study, rule: DecisionRule) -> Results:
 
 
 def _of_metric(study: Study, known: Study, metric: Metric, rule: DecisionRule) -> Iterator[Row]:
-    severe_from, ratings = rule.severe_index(metric) or 0, known.humans[metric.id].ratings
+    severe_from = rule.severe_index(metric) or 0
+    ratings = known.humans[metric.id].ratings
     trusted = study.humans[metric.id].trusted(rule.replace.humans.bar)
     ratings = ratings.of([name for name in trusted if name in ratings.annotators])
-    rows, values = ratings.rows, ratings.values
-    is_labelled = (values >= 0).any(axis=1) & (ratings.adjudicated >= 0)
-    is_severe, clusters = ratings.adjudicated >= severe_from, known.clusters[rows]
-    by_people = settle(values, metric, study.config) >= severe_from
-    raters = [("", CONSENSUS, by_people, is_labelled)]
-    for name, labels in zip(ratings.annotators, values.T, strict=True):
-        raters.append(("", name, labels >= severe_from, labels >= 0))
+    is_counted = (ratings.adjudicated >= 0) & (ratings.values >= 0).any(axis=1)
+    ratings = ratings.at(np.flatnonzero(is_counted))
+    is_severe, clusters = ratings.adjudicated >= severe_from, known.clusters[ratings.rows]
+    consensus = np.maximum(settle(ratings.values, metric, study.config), 0)
+    by_people = consensus >= severe_from
+    raters = [("", who, own) for who, own in zip(ratings.annotators, ratings.values.T, strict=True)]
+    raters.append(("", CONSENSUS, consensus))
     for judge in study.real_judges:
-        by_judge, is_asked = known.judged(judge, metric)[rows] >= severe_from, known.asked(judge)
-        raters.append((judge.name, "", by_judge, is_asked[rows] & is_labelled))
-    for judge_name, who, is_called, is_due in raters:
-        severe = is_severe & is_due
+        # What a judge owes is not called severe.
+        given = np.maximum(known.judged(judge, metric), 0)
+        own = np.where(known.asked(judge), given, -1)
+        raters.append((judge.name, "", own[ratings.rows]))
+    for judge_name, who, own in raters:
+        is_called, has_label = own >= severe_from, own >= 0
+        severe, others = is_severe & has_label, ~is_severe & has_label
         shares = {
             "found": _share(is_called, severe, clusters, rule.level),
-            "false_alarms": _share(is_called, ~is_severe & is_due, clusters, rule.level),
+            "false_alarms": _share(is_called, others, clusters, rule.level),
         }
         if judge_name:
             shares |= shared_misses(by_people, is_called, severe, clusters, rule.level)
@@ -68,7 +72,11 @@ def shared_misses(
 ) -> dict[str, Estimate]:
     """Return the share of severe anchors that consensus and judge both miss; each limit of its
     interval alone holds at the level. Where the judge finds more than the consensus, also the
-    p value of that (McNemar 1947, two-sided, exact). All masks are (anchors,)."""
+    p value of that (McNemar 1947, two-sided, exact). All masks are (anchors,). Empty without a
+    severe anchor.
+    """
+    if not is_severe.any():
+        return {}
     shares = {BOTH_MISS: _share(~by_people & ~by_judge, is_severe, clusters, 2 * level - 1)}
     apart = np.where(is_severe, by_judge.astype(np.float64) - by_people, 0)
     if apart.sum() > 0:

@@ -597,8 +597,7 @@ def anchor_conditions(
     if bound is None:
         return
     rows = anchors.select("anchors", BOTH_MISS, judge=judge, metric=metric)
-    shares = [row.estimate for row in rows if row.estimate.value is not None]
-    yield _at_most("anchors", next(iter(shares), NO_ANCHORS), bound)
+    yield _at_most("anchors", rows[0].estimate if rows else NO_ANCHORS, bound)
 
 
 def _attack_gain(rows: Sequence[Row], bound: float) -> Condition:

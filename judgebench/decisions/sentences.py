@@ -522,15 +522,13 @@ def threshold_text(threshold: float) -> str:
 def anchor_sentences(decisions: Decisions) -> Iterator[str]:
     """Say what share of severe anchors annotators and judges may both miss, where a judge finds
     more than they do, and what anchors cannot show."""
-    for row in decisions.anchors.select("anchors", BOTH_MISS):
-        about, share = f"{decisions.titles[row.metric]}, {row.judge}", row.estimate
-        yield (
-            f"{about}: annotators and judge both miss {percent(share.value)} of the answers with a "
-            f"known severe flaw (anchors), at most {percent(share.high)}."
-        )
-    for row in decisions.anchors.select("anchors", FINDS_MORE):
-        p = row.estimate.value or 0.0
-        if p <= 1 - decisions.rule.level:
-            about = f"{decisions.titles[row.metric]}, {row.judge}"
-            yield f"{about}: annotators miss severe flaws that the judge finds (p = {p:.2g})."
+    for row in decisions.anchors.select("anchors"):
+        share, about = row.estimate, f"{decisions.titles[row.metric]}, {row.judge}: annotators"
+        if row.statistic == BOTH_MISS:
+            yield (
+                f"{about} and judge both miss {percent(share.value)} of the answers with a known "
+                f"severe flaw (anchors), at most {percent(share.high)}."
+            )
+        elif row.statistic == FINDS_MORE and (share.value or 0) <= 1 - decisions.rule.level:
+            yield f"{about} miss severe flaws that the judge finds (p = {share.value:.2g})."
     yield ANCHORS_MISS

@@ -277,13 +277,13 @@ def with_anchors(study: Study, labels: Tables) -> Study:
     from judgebench.data.load import read_study
     from judgebench.data.reading import GivenTables, infer_layout, sources_of
 
-    layout = infer_layout(GivenTables(labels=sources_of(labels, "anchors")), rubric=study.rubric)
-    data = read_study(layout)
+    tables = GivenTables(labels=sources_of(labels, "anchors"))
+    data = read_study(infer_layout(tables, rubric=study.rubric))
     if not any(label.adjudicated for label in data.labels):
         message = f"has no known label: the annotator of these is `{ADJUDICATED}`"
         raise SetupError(Problem(message, ", ".join(data.sources), field="anchors"))
-    known = study_of(study.rubric, indexed(data.answers), data.labels, study.config, study.level)
+    known = study_of(study.rubric, data.answers, data.labels, study.config)
+    is_other = ~np.isin([*study.answers.item_ids()], [*known.answers.item_ids()])
     anchors = replace(known, judges=study.judges)
-    is_anchor = np.isin([*study.answers.item_ids()], [*anchors.answers.item_ids()])
-    others = study.only(np.flatnonzero(~is_anchor))
+    others = study.only(np.flatnonzero(is_other))
     return replace(others, beside={**others.beside, ANCHORS: anchors})

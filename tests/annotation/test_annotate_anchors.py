@@ -100,7 +100,7 @@ def test_everybody_labels_the_anchors_and_nothing_tells_them(tmp_path: Path) -> 
 def test_the_judge_gets_them_in_the_same_table(tmp_path: Path) -> None:
     study = made(tmp_path, anchors=8, anchors_from=[anchor_table(tmp_path)])
 
-    rows = read(study / "answers.csv")
+    rows = read(study / "answers_for_judge.csv")
 
     texts = [row["text"] for row in rows if row["item_id"] in anchor_ids(study).values()]
     assert (len(rows), len(texts)) == (12 + 8, 8)
@@ -140,7 +140,9 @@ def test_from_labels_to_a_decision(tmp_path: Path, call: Call) -> None:
     assert len(anchors) == 12 * 4
 
     verdicts = tmp_path / "verdicts.csv"
-    rows = [[row["item_id"], careful("", row["text"])] for row in read(study / "answers.csv")]
+    rows = [
+        [row["item_id"], careful("", row["text"])] for row in read(study / "answers_for_judge.csv")
+    ]
     table(verdicts, ["item_id", "tone"], rows)
     rule = tmp_path / "rule.yaml"
     rule.write_text("replace: {anchors: 0.1}\n")
@@ -166,7 +168,7 @@ def test_a_set_gives_flawed_answers_and_sound_parents_of_people(tmp_path: Path) 
     mild = {"must_worsen": {"tone": "Curt"}}
     source = altered_set(tmp_path, {}, {}, failed, mild)
     study = made(tmp_path, anchors=2, anchors_from=[source])
-    texts = {row["item_id"]: row["text"] for row in read(study / "answers.csv")}
+    texts = {row["item_id"]: row["text"] for row in read(study / "answers_for_judge.csv")}
     kinds = sorted(texts[item] for item in anchor_ids(study).values())
     assert kinds[0] == "Get lost."
     assert kinds[1] in ("Sit, 0.", "Sit, 1.")
