@@ -28,11 +28,9 @@ def anchor_rows(study: Study, rule: DecisionRule) -> Results:
 
     `found` and `false_alarms` are shares of the severe and of the other anchors that an annotator
     (`who`), the consensus of those in the bar, or a judge calls severe; a label that the judge owes
-    is none. The others are those of `shared_misses`. Empty where the study has no anchors.
+    is none. The others are those of `shared_misses`.
     """
-    known: Study | None = study.beside.get(ANCHORS)
-    if known is None:
-        return Results()
+    known: Study = study.beside[ANCHORS]
     metrics = (m for m in study.rubric.metrics if m.has_severe and not m.several)
     return Results(tuple(row for m in metrics for row in _of_metric(study, known, m, rule)))
 

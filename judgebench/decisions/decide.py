@@ -58,7 +58,7 @@ from judgebench.stats.annotator_bar import BarKind
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.reference_labels import Labels
-from judgebench.studies.study import Humans, JudgeVerdicts, Study
+from judgebench.studies.study import ANCHORS, Humans, JudgeVerdicts, Study
 from judgebench.text import counted, listed, percent
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def decide_study(
     kind = rule.replace.humans.bar
     truths = {m: _settled(humans, kind) for m, humans in study.humans.items()}
     curves = tuple(triage_curves(study, rule, truths))
-    anchors = anchor_rows(study, rule)
+    anchors = anchor_rows(study, rule) if ANCHORS in study.beside else Results()
     tested = Results((*(stress or ()), *anchors))
     made = tuple(decisions(study, final, curves, tested, rule.level))
     return Decisions(
