@@ -227,14 +227,14 @@ def draw(world: World, items: int, rng: np.random.Generator) -> Draw:
     camps, noises = world.camps or (0,) * world.annotators, world.noises or (world.noise,)
     own = np.stack(
         [
-            _noisy(right(camps[a]), np.where(hard, world.hard_noise, _of(noise, true)), k, rng)
+            noisy(right(camps[a]), np.where(hard, world.hard_noise, _of(noise, true)), k, rng)
             for a, noise in zip(range(world.annotators), cycle(noises), strict=False)
         ],
         axis=1,
     )
     wrong = np.where(hard & world.shared, world.hard_noise, _of(world.judge_noise, true))
     luck = rng.random(questions)[clusters] if world.by_question else rng.random(items)
-    judged = _noisy(right(world.camp), wrong, k, rng, luck)
+    judged = noisy(right(world.camp), wrong, k, rng, luck)
     if world.far:
         away = np.where(true + 2 < k, 2, -2) + np.where(true >= 3, -1, 0)
         judged = np.where(judged == true, true, true + away)
@@ -265,7 +265,7 @@ def _of(noise: Noise, true: IntArray) -> FloatArray:
     return np.broadcast_to(np.asarray(noise, dtype=np.float64), (int(true.max()) + 1,))[true]
 
 
-def _noisy(
+def noisy(
     true: IntArray, wrong: FloatArray, k: int, rng: np.random.Generator,
     luck: FloatArray | None = None,
 ) -> IntArray:  # fmt: skip
@@ -573,7 +573,7 @@ def written(world: Taught, rng: np.random.Generator) -> Answers:
         Answer(f"i{i}", " ".join(said[i]), "", f"model-{system[i]}", group=f"q{question[i]}")
         for i in range(n)
     ]
-    own = np.stack([_noisy(true, np.full(n, _NOISE), 2, rng) for _ in range(3)], axis=1)
+    own = np.stack([noisy(true, np.full(n, _NOISE), 2, rng) for _ in range(3)], axis=1)
     return Answers(indexed(answers), true, own)
 
 
@@ -734,7 +734,7 @@ def graded(world: Graded, rng: np.random.Generator) -> Answers:
         true = (rng.random(n) < world.shares[1] + 0.03 * (other - 1.5)).astype(np.int64)
     length = rng.integers(5, 20, size=n)
     if world.of == "length":
-        length += 20 * _noisy(true, np.full(n, 0.01), k, rng)
+        length += 20 * noisy(true, np.full(n, 0.01), k, rng)
     follows = {
         "label": np.array(world.places)[true % len(world.places)], "length": length,
         "another": other, "nothing": rng.random(n),
@@ -746,7 +746,7 @@ def graded(world: Graded, rng: np.random.Generator) -> Answers:
         for i in range(n)
     ]
     wrong = np.full(n, world.noise)
-    own = np.stack([_noisy(true, wrong, k, rng) for _ in range(world.annotators)], axis=1)
+    own = np.stack([noisy(true, wrong, k, rng) for _ in range(world.annotators)], axis=1)
     rubric = jb.Rubric.from_labels({"tone": [f"label {label}" for label in range(k)]})
     return Answers(indexed(answers), true, own, rubric)
 

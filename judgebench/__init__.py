@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from judgebench.data.layout import Layout as Layout
     from judgebench.data.settings import Unsettled as Unsettled
     from judgebench.decisions.decide import decide as decide
+    from judgebench.decisions.decision import Outcome as Outcome
     from judgebench.decisions.rule import DecisionRule as DecisionRule
     from judgebench.errors import BudgetSpent as BudgetSpent
     from judgebench.errors import DamagedRun as DamagedRun
@@ -40,16 +41,19 @@ if TYPE_CHECKING:
     from judgebench.errors import JudgebenchError as JudgebenchError
     from judgebench.errors import JudgesStopped as JudgesStopped
     from judgebench.errors import MissingExtra as MissingExtra
+    from judgebench.errors import NotReached as NotReached
     from judgebench.errors import Problem as Problem
     from judgebench.errors import RunError as RunError
     from judgebench.errors import RunLocked as RunLocked
     from judgebench.errors import SetupError as SetupError
+    from judgebench.exporting import export as export
     from judgebench.judges.judge import Judge as Judge
     from judgebench.judges.judge import Task as Task
     from judgebench.models.contract import Backend as Backend
     from judgebench.models.contract import Message as Message
     from judgebench.models.contract import Reply as Reply
     from judgebench.models.contract import Request as Request
+    from judgebench.planning.plan import plan as plan
     from judgebench.preferences.analysis import prefer as prefer
     from judgebench.ranking.rank_bench import rank as rank
     from judgebench.rates.analysis import estimate as estimate
@@ -98,6 +102,7 @@ _HOMES = {
     "setup_files": ("check", "import_file", "Started", "init"),
     "comparison.analysis": ("compare",),
     "decisions.decide": ("decide",),
+    "planning.plan": ("plan",),
     "preferences.analysis": ("prefer",),
     "ranking.rank_bench": ("rank",),
     "rates.analysis": ("estimate",),
@@ -114,10 +119,13 @@ _HOMES = {
     "data.layout": ("Layout",),
     "data.settings": ("Unsettled",),
     "models.contract": ("Backend", "Message", "Reply", "Request"),
+    "decisions.decision": ("Outcome",),
     "decisions.rule": ("DecisionRule",),
+    "exporting": ("export",),
     "errors": (
         "BudgetSpent", "DamagedRun", "DiskFailed", "EndpointDown", "JudgebenchError",
-        "JudgesStopped", "MissingExtra", "Problem", "RunError", "RunLocked", "SetupError",
+        "JudgesStopped", "MissingExtra", "NotReached", "Problem", "RunError", "RunLocked",
+        "SetupError",
     ),
     "judges.judge": ("Judge", "Task"),
     "records": (

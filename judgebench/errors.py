@@ -4,6 +4,7 @@ JudgebenchError
 ├── SetupError          a file or a setting must be fixed; lists every problem found
 │   ├── MissingExtra    an optional package is not installed; names the pip line
 │   └── DamagedRun      files of a run folder are not those that its run wrote
+├── NotReached          a decision has not the outcome that was required; also an AssertionError
 └── RunError            a retry may help: the endpoint, the network, the disk
     ├── BudgetSpent     the user's budget is used up; everything done is kept
     ├── EndpointDown    an endpoint stopped answering; what was not answered is not lost
@@ -160,6 +161,13 @@ def installed_from() -> str:
 
 class DamagedRun(SetupError):
     """Files of a run folder are missing, or are not those that its run wrote."""
+
+
+class NotReached(JudgebenchError, AssertionError):
+    """A decision has not the outcome that was required.
+
+    Runners of tests count an AssertionError as a failed test, and other errors as a broken one.
+    """
 
 
 class RunError(JudgebenchError):

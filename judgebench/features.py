@@ -38,6 +38,7 @@ class Feature:
     other_command: str = ""  # what to call in place of `judgebench run` where the key is there
     run_files: tuple[str, ...] = ()  # a run folder with one of them holds what the feature measures
     run_keys: tuple[str, ...] = ()  # so does a run.json with one of these keys
+    keeps_section: bool = False  # or with its section among the settings
     judge_facts: tuple[str, ...] = ()  # or with one of them in what a judge says of itself
     measures_every_study: bool = False
     needs: tuple[str, ...] = ()  # the features whose findings it measures with
@@ -53,7 +54,7 @@ class Feature:
     @property
     def reads_runs(self) -> bool:
         """True where it measures what a run folder holds."""
-        return bool(self.run_files or self.run_keys or self.judge_facts)
+        return bool(self.run_files or self.run_keys or self.judge_facts or self.keeps_section)
 
 
 _DECLARED: Sequence[Feature] = (
@@ -61,7 +62,7 @@ _DECLARED: Sequence[Feature] = (
         "annotate", "annotation", table="served/study.sqlite",
         files=(FileKind("annotation study", ("annotators", "per_item")),),
     ),
-    Feature("certificate", "certificate"),
+    Feature("certificate", "certificate", section="alone", keeps_section=True),
     Feature(
         "decide", "decisions", measures_every_study=True, needs=("stress",),
         files=(FileKind("decision rule", ("replace", "assist", "severe_from")),),

@@ -181,6 +181,8 @@ class Status(StrEnum):
 
 
 HUMAN_COLUMN = "human: "  # before the names of the columns of human labels in verdicts.csv
+# Before the metric in the name of a column of verdicts.csv that says who decides the label.
+DECIDED_COLUMN = "decided: "
 # Why a judge skips what it learnt from: no label of it is due there.
 TRAINED_ON = "trained on it"
 

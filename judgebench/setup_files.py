@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -46,9 +47,12 @@ from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
 from judgebench.runs.features import Lines
+from judgebench.runs.from_tables import layout_of
+from judgebench.runs.from_tables import study as study_of_tables
 from judgebench.studies.reference_labels import TruthConfig
-from judgebench.studies.study import study_of
+from judgebench.studies.study import Study, study_of
 from judgebench.studies.verdicts import suspicions
+from judgebench.supported import StudyOrigin, Support, support_lines, supports_of
 from judgebench.text import as_name, counted
 
 _LOGS = "logs of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval, Label Studio"
@@ -95,17 +99,19 @@ _MAX_LINE = 1 << 27  # bytes
 
 
 @dataclass(repr=False)
-class Outcome:
-    """The facts found, in words; `warnings` and `errors` one a problem."""
+class CheckReport:
+    """The facts found, in words; `warnings` and `errors` one a problem; and each use of the data,
+    with the next command or what is missing."""
 
     facts: list[str] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
+    supports: list[Support] = field(default_factory=list)  # each use of the data
 
     def __repr__(self) -> str:
         warnings = [f"warning: {problem}" for problem in self.warnings]
         errors = [f"error: {problem}" for problem in self.errors] or ["No errors."]
-        return "\n".join([*self.facts, *warnings, *errors])
+        return "\n".join([*self.facts, *warnings, *errors, *support_lines(self.supports)])
 
 
 def check(
@@ -114,8 +120,9 @@ def check(
     *,
     data_folder: str | Path | None = None,
     columns: Mapping[str, Any] = {},
-) -> Outcome:
-    """Every problem in files of any kind, with file and row. Calls no model.
+) -> CheckReport:
+    """Every problem in files of any kind, with file and row, and what they support today: the next
+    command for each use, or what is missing. Calls no model.
 
     Data files are checked together, against `rubric` or a rubric among the files; without any, by
     the layout that they have, with these `columns`, as in `layout`. Paths in YAML files start at
@@ -129,30 +136,34 @@ def check(
     Overlap: 24 of 24 items with a label have two or more.
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
+    These files support:
+      verdicts of its judges        yes  judgebench run bench.yaml
+      agreement between annotators  yes  judgebench align runs/small
+    ...
     """
     known = str(rubric) if rubric else None
     folder = Path(data_folder) if data_folder else None
-    outcome, data = Outcome(), list[Path]()
+    report, data = CheckReport(), list[Path]()
     for path in map(Path, files):
         try:
             kind = _kind(path)
             if kind == "bench":
                 known = known or _rubric_of(path)
-                _check_bench(outcome, path, folder)
+                _check_bench(report, path, folder)
             elif kind in ("", "layout"):
                 data.append(path)
             else:
                 says = _CHECKS.get(kind) or _check_of_feature(kind)
-                outcome.facts.append(f"{path}: {says(path, known or USUAL_RUBRIC)}")
+                report.facts.append(f"{path}: {says(path, known or USUAL_RUBRIC)}")
                 known = known or (str(path) if kind == "rubric" else None)
         except SetupError as error:
-            outcome.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
+            report.errors += [replace(p, file=p.file or str(path)) for p in error.problems]
     if data:
         try:
-            _check_data(outcome, data, known, folder, settings_of(columns))
+            _check_data(report, data, known, folder, settings_of(columns))
         except SetupError as error:
-            outcome.errors += error.problems
-    return outcome
+            report.errors += error.problems
+    return report
 
 
 def _kind(path: Path) -> str:
@@ -188,49 +199,86 @@ def _check_of_feature(kind: str) -> Callable[[Path, str], str]:
 
 
 def _check_data(
-    outcome: Outcome, files: Sequence[Path], name: str | None, folder: Path | None,
+    report: CheckReport, files: Sequence[Path], name: str | None, folder: Path | None,
     settings: TableSettings,
 ) -> None:  # fmt: skip
     """Check tables against the rubric of that name or of a layout among them, or else by the layout
     that is inferred. Raises SetupError."""
     tables: Sequence[Path | Layout] = files
     layouts = [path for path in files if is_layout(path)]
+    layout = load_layout(layouts[0]) if layouts else None
     if name is not None:
         rubric = load_rubric(name)
-    elif layouts:
-        rubric = load_layout(layouts[0]).rubric
+    elif layout is not None:
+        rubric = layout.rubric
     else:
-        unsorted = [source for path in files for source in sources_of(path, path.name)]
-        layout = infer_layout(GivenTables(unsorted=unsorted), settings, labelled=False)
-        outcome.facts += layout_lines(layout)
+        layout = infer_layout(_unsorted(files), settings, labelled=False)
+        report.facts += layout_lines(layout)
         labelled = any(sheet.has_labels for sheet in layout.sheets)
         rubric = layout.rubric if labelled else load_rubric(USUAL_RUBRIC)
         tables = [layout]
     data = load_data(tables, rubric, folder=folder)
     counts = Counter(answer.kind for answer in data.answers)
     rows = [counted(n, kind, SEVERAL[kind]) for kind, n in counts.items()]
-    outcome.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
-    _check_truth(outcome, rubric, data, TruthConfig())
-    outcome.warnings += data.warnings
-    outcome.warnings += suspicions(sorted({label.annotator for label in data.labels}))
+    report.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
+    study = _check_truth(report, rubric, data, TruthConfig())
+    report.warnings += data.warnings
+    report.warnings += suspicions(sorted({label.annotator for label in data.labels}))
+    words = [quote(str(path)) for path in layouts[:1] or files]
+    words += [f"--rubric {quote(name)}"] if name is not None else []
+    arguments = " ".join(filter(None, (*words, settings.flags())))
+    infer = partial(_inferred, files, settings, rubric)
+    report.supports = _supports_of_tables(study, arguments, layout, infer)
+
+
+def _supports_of_tables(
+    study: Study, arguments: str, layout: Layout | None, infer: Callable[[], Layout]
+) -> list[Support]:
+    """Every use of tables. Their verdicts are read only here, and only beside labels."""
+    judges = layout.judges if layout else ()
+    try:
+        if study.n_labels:
+            study = _with_judges(layout or infer())
+            judges = tuple(judge.name for judge in study.real_judges)
+    except SetupError as error:
+        return [Support("decision", "", str(error.problems[0]))]
+    return supports_of(study, StudyOrigin(arguments, [*map(as_name, judges)]))
+
+
+def _inferred(files: Sequence[Path], settings: TableSettings, rubric: Rubric) -> Layout:
+    return layout_of(_unsorted(files), settings, rubric)
+
+
+def _unsorted(files: Sequence[Path]) -> GivenTables:
+    return GivenTables(
+        unsorted=[source for path in files for source in sources_of(path, path.name)]
+    )
+
+
+def _with_judges(layout: Layout) -> Study:
+    """The study of the tables of a layout, with their judges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the report has those of the data
+        return study_of_tables(layout)
 
 
 def _check_truth(
-    outcome: Outcome, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
-) -> None:
+    report: CheckReport, rubric: Rubric, dataset: Dataset, truth: TruthConfig, file: str = ""
+) -> Study:
     """Report who makes the truth by which rule, who is left out of the bar, and who uses labels
-    oddly; `file` is that of the rule."""
+    oddly; `file` is that of the rule. Return the study, without judges."""
     used = {label.metric for label in dataset.labels if label.label is not None}
     if not used:
-        return
+        return study_of(rubric, dataset.answers, (), truth)
     measured = rubric.only([metric.id for metric in rubric.metrics if metric.id in used])
     study = study_of(measured, dataset.answers, dataset.labels, truth)
     before = "" if file else "unless a bench.yaml says otherwise: "
-    outcome.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
+    report.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
     for humans in study.humans.values():
-        outcome.warnings += [
+        report.warnings += [
             Problem(said.rstrip("."), file) for said in unusual_label_use_notes(humans)
         ]
+    return study
 
 
 def _rubric_of(path: Path) -> str | None:
@@ -240,21 +288,25 @@ def _rubric_of(path: Path) -> str | None:
     return str(beside) if beside.is_file() else name
 
 
-def _check_bench(outcome: Outcome, path: Path, data_folder: Path | None) -> None:
+def _check_bench(report: CheckReport, path: Path, data_folder: Path | None) -> None:
+    from judgebench.runs.bench import default_run_folder
     from judgebench.runs.load import load_bench
 
     value = load_yaml(path)
     for feature in FEATURES.values():
         if feature.section in value and feature.parts.check:
-            outcome.facts.append(f"{path}: {feature.parts.check(path)}")
+            report.facts.append(f"{path}: {feature.parts.check(path)}")
             return
     bench = load_bench(path, data_folder=data_folder)
     bench.close()
-    outcome.facts.append(f"{path}: {bench.in_words}")
-    _check_truth(outcome, bench.rubric, bench.dataset, bench.config.truth, str(path))
-    outcome.warnings += bench.warnings
+    report.facts.append(f"{path}: {bench.in_words}")
+    study = _check_truth(report, bench.rubric, bench.dataset, bench.config.truth, str(path))
+    report.warnings += bench.warnings
+    judges = bench.names - {control.name for control in bench.controls}
+    run = quote(str(default_run_folder(bench.config)))
+    report.supports = supports_of(study, StudyOrigin(run, sorted(judges), bench=quote(str(path))))
     for judge in bench.judges:
-        outcome.warnings += _unset_keys(str(path), judge)
+        report.warnings += _unset_keys(str(path), judge)
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:

@@ -227,7 +227,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_store(study) as store:
         for name in store.annotators:
             for screen in store.assigned(name):
-                fields = store.screens[screen].screen.fields
+                fields = store.screens[screen].fields
                 give_labels(store, name, screen, {f.key: f.options[0].value for f in fields})
     verdicts = pd.DataFrame(label_rows(study)).drop_duplicates(["item_id", "metric"])
     verdicts = verdicts[["item_id", "metric", "label"]].assign(judge="m")

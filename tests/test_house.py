@@ -26,7 +26,17 @@ CORE = {
     "results", "people", "progress", "writer", "learning",
 }  # fmt: skip
 FEATURES = {"comparison", *(feature.package for feature in DECLARED.values())}
-ENTRANCE = {"", "__main__", "checklist", "cli", "reporting", "setup_files"}
+ENTRANCE = {
+    "",
+    "__main__",
+    "checklist",
+    "cli",
+    "exporting",
+    "planning",
+    "reporting",
+    "setup_files",
+    "supported",
+}
 HEAVY = [
     "litellm", "torch", "transformers", "vllm", "outlines", "matplotlib", "pandas", "xllamacpp",
     "scipy.stats", "sklearn", "krippendorff", "safetensors", "peft", "accelerate",

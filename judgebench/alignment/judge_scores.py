@@ -47,6 +47,7 @@ from judgebench.stats.intervals import (
     more_for_precision,
 )
 from judgebench.stats.repeated_measures import self_agreement
+from judgebench.studies.confidence import draws_of
 from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.text import counted
@@ -228,11 +229,7 @@ def consistency(study: Study, judge: JudgeVerdicts, metric: Metric) -> Iterator[
     """The agreement of a judge's draws, and what their majority gains; nothing without draws."""
     if judge.n_draws < 2:
         return
-    draws = np.full((len(study.answers), judge.n_draws), -1)
-    for item_id, verdict in judge.verdicts.items():
-        given = [metric.of_row(shown) for shown in verdict.shown if metric.id in shown.labels]
-        if (row := study.answers.row(item_id)) >= 0:
-            draws[row, : len(given)] = [*map(metric.index, given)]
+    draws = draws_of(study, judge, metric)
     asked = study.asked(judge, metric)
     labels, truth = study.judged(judge, metric)[asked], study.humans[metric.id].truth[asked]
     shared = study.clusters[asked].occurring(), len(metric.labels), study.level

@@ -144,10 +144,10 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
         raise SetupError(Problem(message, "", None, "judge", name, judge.name))
     samples = [judged_labels(study, judge, m) for m in study.rubric.metrics if judge.judges(m)]
     metrics = {data.metric.id: _decision(data, decisions, rule) for data in samples}
-    certified = [key for key, metric in metrics.items() if metric.outcome in CERTIFIED]
+    certified = [key for key, metric in metrics.items() if metric.roles]
     if not certified:
         outcomes = "; ".join(f"{m.title}: {m.outcome}. {m.reason}" for m in metrics.values())
-        message = "nothing to certify: no metric is decided REPLACE or ASSIST"
+        message = "nothing to certify: no metric is decided REPLACE, ASSIST, or in part alone"
         raise SetupError(Problem(message, field=judge.name, found=outcomes))
     for data in samples:
         key = data.metric.id
@@ -170,7 +170,7 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
             name=judge.name,
             signature=judge.signature,
             models=tuple(sorted({v.model for v in verdicts.values() if v.model})),
-            settings=_as_json(judge.about or {}),
+            settings=as_json(judge.about or {}),
         ),
         metrics=metrics,
         labelled=LabelledAnswers(
@@ -182,7 +182,7 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
             rule=study.config.rule,
             blind=study.config.blind,
         ),
-        rule=_as_json(rule),
+        rule=as_json(rule),
         rubric=study.rubric,
         texts={item: f"{number:016x}" for item, number in hashes.items() if number},
         verdicts={
@@ -192,8 +192,8 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
     ).sealed()
 
 
-def _as_json(value: Mapping[str, Any]) -> Any:
-    """The value as JSON holds it."""
+def as_json(value: Mapping[str, Any]) -> Any:
+    """Return the value as JSON holds it."""
     return json.loads(json.dumps(value, default=str))
 
 
@@ -203,6 +203,8 @@ def _decision(data: JudgedLabels, decisions: Shown, rule: Mapping[str, Any]) -> 
     keys = {"judge": data.judge.name, "metric": metric.id}
     (decision,) = decisions.results.select("decision", **keys)
     filters = decisions.results.select("triage", "expected_sent", **keys)
+    shares = decisions.results.select("alone", "share", **keys)
+    alone = [row for row in shares if row.estimate.value is not None]
     conditions = decisions.results.select("condition", **keys, who="")
     severe_from = rule["severe_from"].get(metric.id, rule["severe_from"].get(metric.title))
     return CertifiedMetric(
@@ -213,6 +215,8 @@ def _decision(data: JudgedLabels, decisions: Shown, rule: Mapping[str, Any]) -> 
         severe_from=(severe_from or metric.label_texts[-1]) if metric.has_severe else "",
         signal=filters[0]["signal"] if filters else "",
         threshold=float(filters[0].keys["threshold"]) if filters else None,
+        alone_signal=alone[0]["signal"] if alone else "",
+        alone_from=float(alone[0].keys["threshold"]) if alone else None,
     )
 
 
@@ -226,7 +230,8 @@ def _label_test(
     of agreement; None where neither can be tested, as of a filter by a jury's votes. `limits` are
     its level, and the least share of severe answers that a judge in the place of annotators must
     find."""
-    if about.outcome == "ASSIST" and about.signal not in (SEVERITY, PROBABILITY):
+    is_tested = about.outcome == "REPLACE" or about.signal in (SEVERITY, PROBABILITY)
+    if about.outcome not in CERTIFIED or not is_tested:
         return None
     conditions = {c["statistic"]: c for c in about.conditions if c["value"] is not None}
     caught = conditions.get(_CAUGHT[about.outcome])

@@ -46,8 +46,9 @@ class LabelTest(StrictModel):
 class CertifiedMetric(StrictModel):
     """The decision on one metric. `conditions` are the rows of its conditions in results.csv,
     `severe_from` is the least severe label that counts as severe, and `threshold` the value of the
-    `signal` from which on a filter sends an answer to humans. Without a `test` new labels say
-    nothing of the metric."""
+    `signal` from which on a filter sends an answer to humans. From `alone_from` on, a value of the
+    `alone_signal`, the judge decides alone what it does not call severe. Without a `test` new
+    labels say nothing of the metric."""
 
     title: str
     outcome: str
@@ -56,7 +57,16 @@ class CertifiedMetric(StrictModel):
     severe_from: str = ""
     signal: str = ""
     threshold: float | None = None
+    alone_signal: str = ""
+    alone_from: float | None = None
     test: LabelTest | None = None
+
+    @property
+    def roles(self) -> str:
+        """`ASSIST and deciding alone where it is sure`; empty where the judge has no role."""
+        alone = "" if self.alone_from is None else "deciding alone where it is sure"
+        outcome = self.outcome if self.outcome in CERTIFIED else ""
+        return " and ".join(filter(None, (outcome, alone)))
 
 
 class LabelledAnswers(StrictModel):
@@ -93,8 +103,8 @@ class Certificate(StrictModel):
 
     @property
     def certified(self) -> dict[str, CertifiedMetric]:
-        """The metrics on which the judge may replace or assist, by id."""
-        return {key: metric for key, metric in self.metrics.items() if metric.outcome in CERTIFIED}
+        """The metrics on which the judge may replace, assist, or in part decide alone, by id."""
+        return {key: metric for key, metric in self.metrics.items() if metric.roles}
 
     def digest(self) -> str:
         """The hash that this content has."""

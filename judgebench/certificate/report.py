@@ -63,7 +63,7 @@ def _lines(watched: Watched) -> Iterator[Contents]:
 def _headline(watched: Watched) -> str:
     """`VALID: gpt-4, certified for REPLACE on Safety, until 2027-05-25.`"""
     certificate = watched.certificate
-    roles = "; ".join(f"{m.outcome} on {m.title}" for m in certificate.certified.values())
+    roles = "; ".join(f"{m.roles} on {m.title}" for m in certificate.certified.values())
     until = f", until {certificate.until:%Y-%m-%d}" if certificate.until else ""
     return f"{watched.state.upper()}: {certificate.judge.name}, certified for {roles}{until}."
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
+import judgebench
 from judgebench.cli.annotate import app as annotate_commands
 from judgebench.cli.benchmark import Asked, benchmark
 from judgebench.cli.compare import compare
@@ -36,6 +37,7 @@ from judgebench.cli.options import (
     RunOption,
     StudyRubric,
 )
+from judgebench.cli.plan import plan
 from judgebench.cli.rank import app as rank_commands
 from judgebench.cli.report import align, report
 from judgebench.cli.score import app as score_commands
@@ -70,7 +72,7 @@ class _Front(Group):
     sections: ClassVar = {
         "Start": ("decide", "init", "check", "demo"),
         "Judge": ("run", "compare", "stress"),
-        "Labels": ("annotate", "import"),
+        "Labels": ("plan", "annotate", "import"),
         "Report": ("report", "align", "estimate", "watch"),
     }
     rest = "More"
@@ -252,7 +254,9 @@ def check(
     data_folder: DataFolder = None,
     named: Named = NOT_NAMED,
 ) -> None:
-    """Report every problem in files, with file and row. Calls no model.
+    """Report every problem in files, and what they support today. Calls no model.
+
+    Each use of the data is printed with the next command, or with what is missing.
 
     Tables are checked against --rubric, or a rubric among the files; without any, by the
     layout that they have, which is printed.
@@ -260,16 +264,19 @@ def check(
     Example: judgebench check answers.csv labels.csv
     """
     import judgebench as jb
+    from judgebench.supported import support_lines
 
     console, columns = ONE_SCREEN.console(), named.settings.as_columns()
-    outcome = jb.check(files, rubric, data_folder=data_folder, columns=columns)
-    for line in outcome.facts:
+    report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
+    for line in report.facts:
         console.print(line, soft_wrap=True)
-    show_problems(console, outcome.warnings, "warning")
-    show_problems(console, outcome.errors, "error")
-    if outcome.errors:
+    show_problems(console, report.warnings, "warning")
+    show_problems(console, report.errors, "error")
+    if report.errors:
         raise typer.Exit(BAD_INPUT)
     console.print("No errors.")
+    for line in support_lines(report.supports):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command("list")
@@ -290,7 +297,18 @@ def list_(
             typer.echo(f"  {name:24} {about}".rstrip())
 
 
-for _verb in (decide, compare, align, report, estimate, watch):
+@app.command()
+def skill() -> None:
+    """Print a SKILL.md for coding agents: which command for which data.
+
+    Example: judgebench skill > .claude/skills/judgebench/SKILL.md
+    """
+    typer.echo(
+        Path(judgebench.__file__).with_name("skill.md").read_text(encoding="utf-8"), nl=False
+    )
+
+
+for _verb in (decide, compare, align, report, estimate, plan, watch):
     app.command()(_verb)
 app.add_typer(annotate_commands, name="annotate")
 app.add_typer(rank_commands, name="rank")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from judgebench.cli.exit_codes import UNMET
 from judgebench.cli.groups import option
@@ -18,6 +21,11 @@ from judgebench.cli.options import (
 )
 from judgebench.cli.report import open_study
 from judgebench.cli.show import ONE_SCREEN, Output, exit_unmet, show
+from judgebench.errors import NotReached, Problem, SetupError, raise_any
+from judgebench.text import counted
+
+if TYPE_CHECKING:
+    from judgebench.decisions.decision import Decisions
 
 
 def decide(
@@ -33,8 +41,9 @@ def decide(
     looks: list[float] = option(
         (), "SHARE", "Share of the planned answers labelled at an interim analysis. Repeatable."
     ),
-    certificate: str = option(
-        "", "[JUDGE=]FILE", "Also write a certificate, which can be watched."
+    certificate: str = option("", "[JUDGE=]FILE", "Also write a certificate, to be watched."),
+    to: list[str] = option(
+        (), "WHERE", "Also write verdicts to mlflow:URI, otel:FILE or inspect:FILE. Repeatable."
     ),
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -46,11 +55,10 @@ def decide(
     Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
     """
     import judgebench as jb
-    from judgebench.decisions.decision import unreached
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule, looks=looks, anchors=anchors)
-    missed = unreached(require, decisions)
+    missed = _unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)
     if not output.json:
@@ -63,4 +71,24 @@ def decide(
     if certified and not output.json:
         command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
         output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)
+    for place in to:
+        n_verdicts = jb.export(decisions, place)
+        output.console().print(f"Wrote {counted(n_verdicts, 'verdict')} to {place}", soft_wrap=True)
     exit_unmet(output, "not reached", [*missed.values()])
+
+
+def _unreached(demands: Sequence[str], decisions: Decisions) -> dict[str, NotReached]:
+    """The demands, such as `REPLACE:tone:my-judge`, that are not reached, each with its error.
+
+    Raises SetupError with every text that is no demand or names what was not decided.
+    """
+    missed, problems = dict[str, NotReached](), list[Problem]()
+    for text in demands:
+        try:
+            decisions.require(*(*text.split(":", 2), "")[:3])  # a judge's name may hold colons
+        except NotReached as error:
+            missed[text] = error
+        except SetupError as error:
+            problems += [replace(p, field="--require", found=text) for p in error.problems]
+    raise_any(problems)
+    return missed

@@ -90,7 +90,7 @@ Every = Annotated[
 ]
 AnchorsOption = Annotated[
     Path | None,
-    typer.Option("--anchors", metavar="FILE", help="Labels of answers whose right label is known."),
+    typer.Option("--anchors", metavar="FILE", help="Labels of answers whose label is known."),
 ]
 DecisionRuleOption = Annotated[
     str | None, typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file.")

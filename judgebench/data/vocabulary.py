@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from judgebench.records import HUMAN_COLUMN
+from judgebench.records import DECIDED_COLUMN, HUMAN_COLUMN
 
 SAID = "said"  # why a column is what it is, where somebody says it
 ROLES: Mapping[str, str] = {
@@ -128,12 +128,12 @@ def last_word(name: str) -> str:
 
 def role_of(name: str) -> str:
     """The role that a column's name says, or the end of a path into nested values; empty where it
-    says none. The human labels beside the verdicts of a report's verdicts.csv are not read.
+    says none. What stands beside the verdicts in a report's verdicts.csv is not read.
 
     >>> role_of("Rater ID"), role_of("responses.worker_id"), role_of("Kim")
     ('annotator', 'annotator', '')
     """
-    if name.startswith(HUMAN_COLUMN):
+    if name.startswith((HUMAN_COLUMN, DECIDED_COLUMN)):
         return "ignored"
     path, _, end = name.rpartition(".")
     is_path = path and end[:1].strip() and plain_name(path) not in words("titles")

@@ -249,6 +249,12 @@ def _humans(
     )  # fmt: skip
 
 
+def agreement_gap(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> Finding:
+    """Plain agreement of judge minus annotator, within the margin of the rule, whatever other
+    measures that names."""
+    return _humans(counts, rule, how_many, -rule.replace.humans.margin)
+
+
 def _by_bar(
     n: FloatArray, judge: FloatArray, failed: FloatArray, annotator: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -441,11 +447,11 @@ def of_groups(groups: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator
     bound = rule.replace.bounds.get("groups")
     if bound is None or not groups:
         return
-    level, margin = 1 - (1 - rule.level) / len(groups), rule.replace.humans.margin
+    level = 1 - (1 - rule.level) / len(groups)
     strict, title = rule.model_copy(update={"level": level}), KINDS["groups"].title
     measured = [
         replace(
-            _humans(counts, strict, counts.how_many[None, :], -margin).condition(level, 0),
+            agreement_gap(counts, strict, counts.how_many[None, :]).condition(level, 0),
             key="groups", title=title.format(rival=name), state=State.MET, bound=bound,
             missing="", rival=name,
         )

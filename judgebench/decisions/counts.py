@@ -77,6 +77,13 @@ class HumanSide:
         """The label by which severity is judged."""
         return least_severe(said) if self.sets else said
 
+    @property
+    def severe_labels(self) -> FloatArray:
+        """How many annotators call each item severe, as most of the others do (items,)."""
+        severe_from = self.k if self.severe is None else self.severe
+        agreed = _most_others(self.own, severe_from) & (self.own >= severe_from)
+        return np.asarray(agreed.sum(axis=1), dtype=np.float64)
+
     def at(self, rows: IntArray) -> HumanSide:
         """The same of these items alone."""
         names = ("truth", "own", "others", "gold", "stands_for", "tied")

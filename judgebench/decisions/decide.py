@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judgebench.decisions.alone import not_alone
 from judgebench.decisions.anchors import anchor_rows
 from judgebench.decisions.conditions import (
     anchor_conditions,
@@ -31,6 +32,7 @@ from judgebench.decisions.decision import (
     Decisions,
     MoreData,
     Outcome,
+    ShareAlone,
     State,
     SubgroupDecision,
     TriageCurve,
@@ -272,6 +274,7 @@ def decisions(
             unclear = Decision(
                 judge.name, metric.id, Outcome.CANT_TELL, "", replace=measured.conditions,
                 assist=assist if measured.counts else (), camps=in_camps, groups=measured.groups,
+                measure_alone=partial(_alone, bar, judge, measured, in_camps),
             )  # fmt: skip
             yield _decided(bar, judge, measured, unclear, rule)
 
@@ -314,6 +317,22 @@ def _decided(
         decision = replace(decision, reason=f"{reason} {without_groups(decision.left_out)}")
     missing = undeclared(bar.study, bar.humans.metric, outcome, measured.part)
     return _until_declared(decision, missing, measured.counts) if missing else decision
+
+
+def _alone(
+    bar: AnnotatorComparison,
+    judge: JudgeVerdicts,
+    measured: Measured,
+    camps: Sequence[SubgroupDecision],
+) -> ShareAlone:
+    """How much the judge may decide alone; nothing where it could not replace annotators, whatever
+    its numbers, or where what REPLACE waits for is not declared."""
+    blocker = measured.gate or _guard(bar, judge, measured, camps)[0]
+    if blocker or bar.metric.several:
+        return not_alone(blocker.why if blocker else "several labels may be right")
+    if missing := undeclared(bar.study, bar.metric, Outcome.REPLACE, measured.part):
+        return not_alone(f"declare {listed([one.advice for one in missing])}")
+    return bar.alone(judge, measured.part)
 
 
 def _of_waiting(bar: AnnotatorComparison, judge: JudgeVerdicts) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import Problem, SetupError, nearest
+from judgebench.errors import NotReached, Problem, SetupError, nearest, raise_any
 from judgebench.features import FEATURES
 from judgebench.records import NOT_COMPUTED, AnswerKind, Estimate, Results, Row
 from judgebench.results.blocks import DecisionSummary
@@ -308,6 +309,53 @@ class MoreData:
 
 
 @dataclass(frozen=True)
+class AlonePoint:
+    """What happens where a judge decides alone from a `threshold` on its confidence on.
+
+    `share` is that of the answers of one half of the questions that it decides. `conditions` are
+    the agreement on these, judge minus annotator, and where the rule asks for it the share of all
+    severe answers that it decides and so misses; they are empty where nothing can be compared.
+    """
+
+    threshold: float
+    share: Estimate
+    conditions: Conditions = ()
+
+    @property
+    def is_met(self) -> bool:
+        """True where it is shown to be as good as an annotator, and to miss few severe answers."""
+        return bool(self.conditions) and all(c.state is State.MET for c in self.conditions)
+
+
+NOT_ALONE = AlonePoint(math.inf, Estimate(None))
+
+
+@dataclass(frozen=True)
+class ShareAlone:
+    """How much a judge may decide alone on one metric, by its confidence.
+
+    `signal` says what its confidence is; empty where it gives none. `check` is the threshold that
+    was chosen, on the half of the questions that had no part in the choice; where nothing may be
+    decided alone, its share is undefined, with the reason. `points` are the thresholds that were
+    tried on the other half, the highest first.
+    """
+
+    signal: str
+    check: AlonePoint
+    points: tuple[AlonePoint, ...] = ()
+
+    def rows(self, judge: str, metric: str) -> Iterator[Row]:
+        """The check, then every threshold that was tried."""
+        tried = [("alone_point", point) for point in self.points]
+        for analysis, point in [("alone", self.check), *tried]:
+            keys: dict[str, str | float] = {"signal": self.signal, "threshold": point.threshold}
+            yield Row(analysis, "share", point.share, judge, metric, keys)
+            for c in point.conditions:
+                state = {"bound": c.bound, "state": c.state.value}
+                yield Row(analysis, c.key, c.estimate, judge, metric, keys | state)
+
+
+@dataclass(frozen=True)
 class SubgroupDecision:
     """The decision that there would be if the annotators `names` were all there are."""
 
@@ -341,6 +389,9 @@ class Decision:
     advice: str = ""
     would_be: Outcome | None = None
     groups: Conditions = ()
+    measure_alone: Callable[[], ShareAlone] = field(
+        default=partial(ShareAlone, "", NOT_ALONE), compare=False
+    )
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
@@ -351,6 +402,11 @@ class Decision:
         """The data that would make it clear, planned when it is first looked at; None where it is
         clear."""
         return self.plan() if self.plan else None
+
+    @cached_property
+    def alone(self) -> ShareAlone:
+        """How much the judge may decide alone, measured when it is first looked at."""
+        return self.measure_alone()
 
     @property
     def required(self) -> list[tuple[Outcome, Condition]]:
@@ -521,6 +577,55 @@ class Decisions(Shown):
     def __bool__(self) -> bool:
         return True  # also where nothing could be decided on: it is a result
 
+    def require(self, outcome: str, metric: str, judge: str = "") -> None:
+        """Raise NotReached, with the reason and the numbers, unless the judge has this outcome.
+
+        `metric` is an id or a title; the judge may be left out where there is only one. REPLACE
+        also satisfies ASSIST. Raises SetupError for names that were not decided on.
+
+        >>> import judgebench as jb
+        >>> jb.decide(jb.open_run("runs/small")).require("REPLACE", metric="Empathy")
+        Traceback (most recent call last):
+        judgebench.errors.NotReached: REPLACE:Empathy: the outcome is CAN'T TELL. ...
+        """
+        __tracebackhide__ = True  # pytest then shows the line of the test
+        raise_any([*self._unknown_names(outcome, metric, judge)])
+        known = self.rubric.find(metric)
+        decisions = [d for d in self if known and d.metric == known.id and judge in ("", d.judge)]
+        if any(d.outcome in _SATISFIED_BY[outcome] and not d.left_out for d in decisions):
+            return
+        required = ":".join(filter(None, (outcome, metric, judge)))
+        results = [f"the outcome is {d.shown}. {d.explained}\n{d.numbers}" for d in decisions]
+        raise NotReached(f"{required}: {' '.join(results).rstrip() or 'nothing was decided'}")
+
+    def _unknown_names(self, outcome: str, metric: str, judge: str) -> Iterator[Problem]:
+        """What is no outcome, metric or judge of these decisions: the first of them."""
+        metrics, judges = [m.id for m in self.rubric.metrics], [*self.judges]
+        if outcome not in _SATISFIED_BY:
+            yield _unknown("outcome", "not an outcome", outcome, [*_SATISFIED_BY])
+        elif self.rubric.find(metric) is None:
+            yield _unknown("metric", "not a metric of the run", metric, metrics)
+        elif judge and judge not in judges:
+            yield _unknown("judge", "not a judge of the run", judge, judges)
+        elif not judge and len(judges) > 1:
+            message = "names no judge, and the best of several may be good by luck"
+            yield Problem(message, field="judge", allowed=", ".join(judges))
+
+    @property
+    def says_sure(self) -> bool:
+        """True where a judge says how sure it is of a label."""
+        return any(decision.alone.signal for decision in self.decisions)
+
+    def alone(self) -> AloneShares:
+        """How much each judge may decide alone, metric by metric, while people label the rest.
+
+        >>> import judgebench as jb
+        >>> alone = jb.decide(jb.open_run("runs/small")).alone()
+        >>> alone.to_frame().statistic.to_list()[:1]
+        ['share']
+        """
+        return AloneShares(self)
+
     def certificate(self, judge: str = "") -> Any:
         """A certificate of this decision on the judge of that name, or on the only judge; it has a
         `write(path)`. Raises SetupError where no metric has the outcome REPLACE or ASSIST.
@@ -566,6 +671,7 @@ class Decisions(Shown):
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
                 *self.anchors,
+                *(self.alone().results if self.says_sure else ()),
                 *self.context.rows,
             )
         )
@@ -621,7 +727,33 @@ class Decisions(Shown):
             ],
             "camps": [{"annotators": c.names, "outcome": c.outcome.value} for c in d.camps],
             "more_data": asdict(d.more) if d.more else None,
+            "alone": asdict(d.alone.check) if d.alone.signal else None,
         }
+
+
+def _unknown(field: str, message: str, name: str, allowed: Sequence[str]) -> Problem:
+    """The problem of a name that is none of these."""
+    message = f"{message}{nearest(name, allowed)}"
+    return Problem(message, field=field, found=repr(name), allowed=", ".join(allowed))
+
+
+@dataclass(frozen=True, repr=False)
+class AloneShares(Shown):
+    """How much each judge may decide alone, on each metric."""
+
+    presented_by = "judgebench.decisions.report:alone_part"
+
+    decisions: Decisions
+
+    @property
+    def name(self) -> str:
+        return self.decisions.name
+
+    @cached_property
+    def results(self) -> Results:
+        """The share of each judge and metric, its check, and the thresholds that were tried."""
+        every = self.decisions.decisions
+        return Results(tuple(row for d in every for row in d.alone.rows(d.judge, d.metric)))
 
 
 def _plain(c: Condition) -> dict[str, Any]:
@@ -650,49 +782,3 @@ def outcome_of(replace: Sequence[Condition], assist: Sequence[Condition]) -> Out
     if any(c.state is State.NOT_MET for c in replace):
         return Outcome.DO_NOT_USE
     return Outcome.CANT_TELL
-
-
-def unreached(demands: Sequence[str], decisions: Decisions) -> dict[str, str]:
-    """The demands, such as `REPLACE:tone:my-judge`, that no decision satisfies, each with what came
-    out and why: `REPLACE:tone: the outcome is ASSIST. It …`.
-
-    Raises SetupError with every text that is no demand or names what was not decided.
-    """
-    problems = [problem for text in demands if (problem := _problem(text, decisions))]
-    if problems:
-        raise SetupError(problems)
-    missed = {}
-    for text in demands:
-        outcome, metric, judge = _parsed(text, decisions.rubric)
-        asked = [d for d in decisions if d.metric == metric and judge in ("", d.judge)]
-        if not any(d.outcome in _SATISFIED_BY[outcome] and not d.left_out for d in asked):
-            reasons = [f"the outcome is {d.shown}. {d.explained}" for d in asked]
-            missed[text] = f"{text}: {' '.join(reasons) or 'nothing was decided'}"
-    return missed
-
-
-def _parsed(text: str, rubric: Rubric) -> tuple[str, str, str]:
-    """The outcome, metric and judge of a demand; empty where it names none that there is."""
-    outcome, title, judge = (*text.split(":", 2), "", "")[:3]  # a judge's name may hold colons
-    metric = rubric.find(title) if title else None
-    return outcome if outcome in _SATISFIED_BY else "", metric.id if metric else "", judge
-
-
-def _problem(text: str, decisions: Decisions) -> Problem | None:
-    outcome, metric, judge = _parsed(text, decisions.rubric)
-    name, title = (*text.split(":"), "")[:2]
-    allowed = [*decisions.judges]
-    if not outcome:
-        allowed = [f"{demanded}:METRIC" for demanded in _SATISFIED_BY]
-        message = f"not an outcome{nearest(name, [*_SATISFIED_BY])}"
-    elif not metric:
-        allowed = [metric.id for metric in decisions.rubric.metrics]
-        message = f"not a metric of the run{nearest(title, allowed)}"
-    elif not judge and len(allowed) > 1:
-        allowed = [f"{text}:{name}" for name in allowed]
-        message = "names no judge, and the best of several may be good by luck"
-    elif judge and judge not in allowed:
-        message = f"not a judge of the run{nearest(judge, allowed)}"
-    else:
-        return None
-    return Problem(message, field="--require", found=text, allowed=", ".join(allowed))

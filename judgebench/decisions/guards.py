@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judgebench.alignment.notes import copy_in_words
+from judgebench.decisions.alone import share_alone
 from judgebench.decisions.conditions import NO_TRUTH, findings, of_groups, use_latent_class_gap
 from judgebench.decisions.counts import (
     Bools,
@@ -19,7 +20,7 @@ from judgebench.decisions.counts import (
     adjudicated,
     study_counts,
 )
-from judgebench.decisions.decision import Conditions
+from judgebench.decisions.decision import Conditions, ShareAlone
 from judgebench.decisions.rule import DecisionRule
 from judgebench.records import SEVERAL, is_slot
 from judgebench.rubric import Metric
@@ -27,6 +28,7 @@ from judgebench.stats.agreement import as_sets, response_sets, shares_of_others
 from judgebench.stats.annotator_bar import is_copy_of, partly_derived_from, same_as_truth
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.consensus import recall_gap
+from judgebench.studies.confidence import confidence
 from judgebench.studies.reference_labels import Ratings
 from judgebench.studies.study import (
     MOST_GROUPS,
@@ -244,6 +246,15 @@ class AnnotatorComparison:
             ", ".join(filter(None, self._basis(counts, part, gold))),
             tuple(of_groups(self._by_group(side, judged, here), self.rule)), part, gold,
         )  # fmt: skip
+
+    def alone(self, judge: JudgeVerdicts, part: LabelledPart) -> ShareAlone:
+        """Return how much a judge may decide alone."""
+        rows = np.flatnonzero(self.study.asked(judge, self.metric)[self.rows])
+        side, sure = self.side.at(rows), confidence(self.study, judge, self.metric)
+        if part.weights is not None:
+            side = replace(side, stands_for=part.weights[self.rows[rows]])
+        sure = sure._replace(values=sure.values[self.rows[rows]])
+        return share_alone(side, self._judged(judge)[rows], sure, self.rule)
 
     def _basis(self, counts: StudyCounts, part: LabelledPart, gold: Gold | None) -> Iterator[str]:
         """`399 answers to 50 questions`, `3 annotators`; each question counts once."""

@@ -12,15 +12,18 @@ from judgebench.decisions.anchors import BOTH_MISS
 from judgebench.decisions.decision import (
     KINDS,
     NO_FILTER,
+    AloneShares,
     Condition,
     Decision,
     Decisions,
+    Outcome,
     State,
     TriageCurve,
 )
 from judgebench.decisions.sentences import (
     LOOKS,
     STATES,
+    alone_sentence,
     anchor_sentences,
     answer,
     bound_text,
@@ -32,7 +35,14 @@ from judgebench.decisions.sentences import (
     threshold_text,
 )
 from judgebench.records import Estimate, Row
-from judgebench.results.blocks import Block, DecisionSummary, Drawing, ReportSection
+from judgebench.results.blocks import (
+    Block,
+    DecisionSummary,
+    Drawing,
+    Intervals,
+    LabelledInterval,
+    ReportSection,
+)
 from judgebench.results.figures import draw_standings
 from judgebench.results.tables import (
     DASH,
@@ -43,6 +53,7 @@ from judgebench.results.tables import (
     Contents,
     Layout,
     Table,
+    in_per_cent,
 )
 from judgebench.text import listed
 
@@ -69,6 +80,24 @@ _ANCHORS = Layout(
     ),
     headings={"found": "Found", "false_alarms": "False alarms", BOTH_MISS: "Both miss"},
     absent=None,
+)  # fmt: skip
+ALONE = "How much may the judge decide alone?"
+_GAP = "Agreement gap"
+_ALONE = Layout(
+    "decide_alone", "What the judge may decide alone, and people need not label",
+    ("Judge", "Metric", "Threshold"),
+    (
+        "The threshold on the judge's confidence was chosen on one half of the questions; the "
+        "share and the agreement gap are of the other half. Agreement gap: how much more often the "
+        "judge agrees with the annotators than they with each other, on what it decides alone. "
+        "Severe decided alone: of the labels by which annotators agree that an answer is severe, "
+        "those on answers that it would decide alone, and so miss.",
+    ),
+    headings={
+        "share": "Alone", "humans_accuracy": _GAP, "gold_accuracy": _GAP,
+        "severe_alone": "Severe decided alone",
+    },
+    signed=("humans_accuracy", "gold_accuracy"),
 )  # fmt: skip
 _TEST = {
     "annotators": "Annotators",
@@ -108,6 +137,11 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
         f"{context.drawn} The shares count each answer once." if context.drawn else "",
         f"{severe}; {_CHANGE_SEVERE}." if severe else "",
         scores_sentence(decisions.rubric.metrics),
+        *(
+            alone_sentence(d, decisions.titles[d.metric])
+            for d in decisions
+            if d.outcome is not Outcome.REPLACE
+        ),
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
@@ -169,6 +203,8 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         yield _anchor_block(decisions)
     title, gist = "Triage: which answers to send to humans", "what people would still read"
     yield Block(title, tables=(_triage_table(decisions),), asks="what_if", gist=gist)
+    if decisions.says_sure:
+        yield _alone_block(decisions.alone())
     passes = [row.estimate.value for row in context.rows.select("alternative_test", "passes")]
     test = (_alternative_test_table(decisions),)
     gist = f"a published test: {passes.count(1.0)} of {len(passes)} passed"
@@ -256,6 +292,43 @@ def _triage_table(decisions: Decisions) -> Table:
     return Layout("decide_triage", title, ("Judge", "Metric and signal"), (note,), beside).listing(
         rows
     )
+
+
+def alone_part(alone: AloneShares) -> ReportSection:
+    """The part on how much judges may decide alone."""
+    block, context = _alone_block(alone), alone.decisions.context
+    return ReportSection(
+        "alone", "how much may these judges decide alone?", alone.results, (block,), context.notes,
+        screen=(block,), own_file=True, headline=context.headline,
+    )  # fmt: skip
+
+
+def _alone_block(alone: AloneShares) -> Block:
+    """A line for each judge and metric, and a curve where there is one."""
+    decisions, titles = alone.decisions, alone.decisions.titles
+    table = _ALONE.of(
+        alone.results.select("alone"),
+        lambda row: (row.judge, titles[row.metric], threshold_text(float(row["threshold"]))),
+    )
+    sentences = filter(None, (alone_sentence(d, titles[d.metric]) for d in decisions))
+    margin = decisions.rule.replace.humans.margin
+    curves = tuple(_alone_curve(d, titles[d.metric], margin) for d in decisions if d.alone.points)
+    return Block(ALONE, tuple(sentences), (table,), curves, asks="what_if", gist="where it is sure")
+
+
+def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:
+    """The agreement gap at each threshold that was tried, by the share that is decided alone."""
+    lines = []
+    for point in d.alone.points:
+        name = "passes" if point.is_met else "does not, by agreement or by severe answers missed"
+        lane = LabelledInterval(name, "judge", point.conditions[0].estimate)
+        lines.append((in_per_cent(point.share, bare=True), (lane,)))
+    return Intervals(
+        f"alone_{d.metric}_{d.judge}", f"{title}: agreement where {d.judge} decides alone",
+        tuple(lines), "Agreement, judge minus annotator",
+        {"margin of the rule": -margin, "as often as annotators": 0.0},
+        down="Decided alone, on the half it was chosen on",
+    )  # fmt: skip
 
 
 def _choice_cells(curve: TriageCurve) -> Contents:

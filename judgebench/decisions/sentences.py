@@ -32,7 +32,7 @@ from judgebench.decisions.decision import (
 from judgebench.decisions.rule import DecisionRule, load_rule
 from judgebench.records import SEVERAL, Estimate
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
-from judgebench.results.tables import NO_REASON, CellTone
+from judgebench.results.tables import NO_REASON, CellTone, in_per_cent
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.annotator_bar import BarKind
 from judgebench.stats.classification import Choice
@@ -510,6 +510,18 @@ def bound_text(c: Condition) -> str:
     if c.key == "controls":
         return "> 0"
     return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
+
+
+def alone_sentence(d: Decision, title: str) -> str:
+    """Say how much of a metric with this title the judge may decide alone; empty where nothing."""
+    alone = d.alone.check
+    if alone.share.value is None:
+        return ""
+    return (
+        f"{d.judge} on {title}: alone on {in_per_cent(alone.share)} of answers like these, where "
+        f"it sees nothing severe and the {d.alone.signal} is at least "
+        f"{threshold_text(alone.threshold)}; people label {percent(1 - alone.share.value)}."
+    )
 
 
 def threshold_text(threshold: float) -> str:

@@ -48,6 +48,8 @@ class FeatureParts:
     check: Callable[[Path], str] | None = None
     # Does what `jb.run` does with such a file in a run folder, whose path it returns.
     run: Callable[[Path, Path | None, Progress, float | None], Path] | None = None
+    # Checks a benchmark with its key, and says what the run keeps under it. Raises SetupError.
+    admit: Callable[[Bench], Any] | None = None
     learning: Learning | None = None
     extension: Callable[[], Extend] | None = None  # what it adds to the run of a benchmark
     # Takes from a run folder what the feature measures, as `Study.beside[name]`.
@@ -85,6 +87,7 @@ def _has_left(feature: Feature, folder: RunFolder) -> bool:
     return (
         any((folder.path / name).is_file() for name in feature.run_files)
         or any(manifest.get(key) for key in feature.run_keys)
+        or bool(feature.keeps_section and (manifest.get("settings") or {}).get(feature.section))
         or not facts.isdisjoint(feature.judge_facts)
     )
 

@@ -181,10 +181,20 @@ def load_bench(
         gather.raise_any()
         for kind in learnings() if bench.learning else ():
             kind.check(bench)
+        return _admitted(bench)
     except SetupError:
         bench.close()
         raise
-    return bench
+
+
+def _admitted(bench: Bench) -> Bench:
+    """The benchmark with what the run keeps under the keys of features that check it."""
+    kept = {
+        key: feature.parts.admit(bench)
+        for key, feature in _sections().items()
+        if getattr(bench.config, key, None) and feature.parts.admit
+    }
+    return replace(bench, config=bench.config.model_copy(update=kept)) if kept else bench
 
 
 class Gathered:

@@ -570,7 +570,7 @@ def cautious_choice(
     There is none where `why_no_choice` gives a reason.
     """
     above, known, of, _ = _known(signal, severe, clusters)
-    first = _first_half(known, of, seed)
+    first = first_half(known, of, seed)
     threshold = min(
         choose_threshold(above[half], known[half], most_missed, level) for half in (first, ~first)
     )
@@ -588,7 +588,7 @@ def _count(share: Estimate) -> Estimate:
     return replace(share, low=None, high=None, method="a count", reason=HERE_ONLY)
 
 
-def _first_half(severe: IntArray, clusters: IntArray, seed: int) -> Bools:
+def first_half(severe: IntArray, clusters: IntArray, seed: int) -> Bools:
     """The items of the first half (items,): every other cluster of a random order, those with
     severe items for themselves."""
     rng = np.random.default_rng(seed)

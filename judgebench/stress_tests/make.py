@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -201,7 +201,11 @@ def read_stress(folder: RunFolder, study: Study) -> StressRun:
             keys = (about["of"], about["recipe"], about["asked"], about["repeat"])
             metrics = tuple(other["metric"] for other in asks.values())
             variants.append(VariantVerdicts(*keys, in_rubric_terms(verdicts, asks), metrics))
-    recipes = [RecipeSummary(**recipe) for recipe in manifest["stress"]["recipes"]]
+    known = [each.name for each in fields(RecipeSummary)]  # an older run says more
+    recipes = [
+        RecipeSummary(**{key: recipe[key] for key in known if key in recipe})
+        for recipe in manifest["stress"]["recipes"]
+    ]
     return StressRun(altered, judges, variants, recipes, notices)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.records import HUMAN_COLUMN, TRAINED_ON, Status
+from judgebench.records import DECIDED_COLUMN, HUMAN_COLUMN, TRAINED_ON, Status
 from judgebench.rubric import Metric
 from judgebench.stats.agreement import response_sets
 from judgebench.stats.arrays import IntArray
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+DECIDERS = "certificate"  # in `Study.beside`: who decides each item, by metric and judge
 NOT_JUDGED, NO_LABEL = "not judged", "no label"
 Texts = Sequence[str]  # one for each item; empty where there is no label
 
@@ -97,6 +98,8 @@ def item_frame(study: Study) -> pd.DataFrame:
         for judge in study.real_judges:
             labels, statuses = judge_labels(study, judge, metric)
             columns |= {f"judge {judge.name}": labels, f"status {judge.name}": statuses}
+            if decided := study.beside.get(DECIDERS, {}).get(metric.id, {}).get(judge.name):
+                columns[f"decided {judge.name}"] = [*map(decided.get, ids)]
         frames.append(pd.DataFrame(columns)[study.answers.of_kind(metric, study.rubric)])
     return pd.concat(frames, ignore_index=True).replace("", float("nan"))
 
@@ -113,7 +116,9 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
     }
     about, ended = ("item_id", "question", "system", "group", "judge"), ("status", "reason")
     ids = (metric.id for metric in metrics)
-    yield (*about, *ids, *ended, *of_people, *["incomplete" for _ in gaps])
+    decided = study.beside.get(DECIDERS, {})
+    columns = (f"{DECIDED_COLUMN}{metric}" for metric in decided)
+    yield (*about, *ids, *ended, *columns, *of_people, *["incomplete" for _ in gaps])
     judges = study.real_judges
     asked = {judge.name: study.coded(judge).was_asked(study.answers) for judge in judges}
     by_judge = {j.name: [judge_labels(study, j, m)[0] for m in metrics] for j in judges}
@@ -127,4 +132,5 @@ def verdict_rows(study: Study) -> Iterator[Sequence[str]]:
                 # Beside a label a blank cell says what failed: such a row reads back as `ok`.
                 is_partial = any(labels) and verdict.status is Status.FAILED
                 ended = ("ok" if is_partial else verdict.status.value, verdict.reason)
-            yield (*item, judge.name, *labels, *ended, *human_labels, *gaps)
+            by = (of.get(judge.name, {}).get(answer.item_id, "") for of in decided.values())
+            yield (*item, judge.name, *labels, *ended, *by, *human_labels, *gaps)

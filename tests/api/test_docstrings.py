@@ -33,3 +33,9 @@ def test_the_other_examples_run() -> None:
     (test,) = examples(jb.Rubric.from_labels, "from_labels")
     test.globs["Rubric"] = jb.Rubric
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_the_example_of_a_required_outcome_runs(here: Path) -> None:
+    decisions = jb.decide(jb.open_run("runs/small"))
+    (test,) = examples(type(decisions).require, "require")
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0

@@ -80,7 +80,7 @@ def test_the_exit_code_tells_whether_a_demand_was_reached(
 
 
 def test_every_bad_demand_is_told(call, run_folder: Path) -> None:  # type: ignore[no-untyped-def]
-    bad = ("--require", "REPLACE:tone", "--require", "NEVER:politeness")
+    bad = ("--require", "REPLACE:tone", "--require", "REPLACE", "--require", "NEVER:politeness")
     code, _, err = call("decide", run_folder, *bad)
     assert code == 2
     assert "REPLACE:tone" in err

@@ -213,9 +213,8 @@ def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:
 
 
 def test_an_exception_is_no_replace_where_that_is_demanded_or_certified() -> None:
-    from judgebench.decisions.decision import unreached
-
     found = in_language(0.18)
-    assert unreached(["REPLACE:harm"], found)
+    with pytest.raises(jb.NotReached, match="the outcome is REPLACE, except for language = "):
+        found.require("REPLACE", metric="harm")
     with pytest.raises(jb.SetupError, match="nothing to certify"):
         found.certificate()

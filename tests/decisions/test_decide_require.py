@@ -1,18 +1,27 @@
 """Demands on the decisions, as a pipeline makes them."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from align_case import metric, rubric
 
-from judgebench.decisions.decision import Decision, Decisions, Outcome, unreached
+import judgebench as jb
+from judgebench.decisions.decision import Decision, Decisions, Outcome
 from judgebench.decisions.rule import DecisionRule
-from judgebench.errors import SetupError
+from judgebench.errors import NotReached, SetupError
 
 RUBRIC = rubric(metric(), metric(id="tone", title="Tone of voice"))
 MADE = (
     Decision("j", "harm", Outcome.REPLACE, "r"),
-    Decision("k", "harm", Outcome.DO_NOT_USE, "r", advice="Read its misses."),
+    Decision(
+        "k",
+        "harm",
+        Outcome.DO_NOT_USE,
+        "r",
+        numbers="gap −0.2 [−0.3, −0.1]",
+        advice="Read its misses.",
+    ),
     Decision("j", "tone", Outcome.ASSIST, "r"),
     Decision("k", "tone", Outcome.CANT_TELL, "r"),
 )
@@ -21,8 +30,8 @@ DECISIONS = Decisions(
 )
 
 
-def _unreached(*texts: str) -> list[str]:
-    return [*unreached(texts, DECISIONS)]
+def _require(demand: str) -> None:
+    DECISIONS.require(*demand.split(":", 2))
 
 
 @pytest.mark.parametrize(
@@ -40,40 +49,53 @@ def _unreached(*texts: str) -> list[str]:
     ],
 )
 def test_a_demand_is_reached_by_its_outcome_or_a_stronger_one(text: str, reached: bool) -> None:
-    assert (not _unreached(text)) is reached
-
-
-def test_the_line_on_what_was_not_reached_says_what_came_out_and_why() -> None:
-    missed = unreached(["REPLACE:Harm:k", "ASSIST:tone:k", "ASSIST:tone:a:b"], DECISIONS)
-    assert [*missed.values()] == [
-        "REPLACE:Harm:k: the outcome is DO NOT USE. r Read its misses.",
-        "ASSIST:tone:k: the outcome is CAN'T TELL. r",
-        "ASSIST:tone:a:b: nothing was decided",
-    ]
-
-
-def test_a_demand_names_its_judge_where_there_are_several() -> None:
-    with pytest.raises(SetupError, match=r"names no judge.*REPLACE:harm:j, REPLACE:harm:k"):
-        unreached(["REPLACE:harm"], DECISIONS)
-    alone = replace(DECISIONS, judges={"j": "judge"})
-    assert not unreached(["REPLACE:harm"], alone)
-
-
-def test_every_demand_that_makes_no_sense_is_told_with_what_is_allowed() -> None:
-    with pytest.raises(SetupError) as caught:
-        unreached(["NEVER:harm", "REPLACE", "REPLACE:nope", "ASSIST:harm:nobody"], DECISIONS)
-    told = [str(problem) for problem in caught.value.problems]
-    assert len(told) == 4
-    assert "REPLACE:METRIC, ASSIST:METRIC, DO NOT USE:METRIC" in told[0]
-    assert "harm, tone" in told[1]
-    assert "harm, tone" in told[2]
-    assert "j, k, a:b" in told[3]
+    with nullcontext() if reached else pytest.raises(NotReached):
+        _require(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("demand", "message"),
+    [
+        (
+            "REPLACE:Harm:k",
+            "REPLACE:Harm:k: the outcome is DO NOT USE. r Read its misses.\ngap −0.2 [−0.3, −0.1]",
+        ),
+        ("ASSIST:tone:k", "ASSIST:tone:k: the outcome is CAN'T TELL. r"),
+        ("ASSIST:tone:a:b", "ASSIST:tone:a:b: nothing was decided"),
+    ],
+)
+def test_the_error_says_what_came_out_and_why(demand: str, message: str) -> None:
+    with pytest.raises(NotReached) as caught:
+        _require(demand)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, AssertionError)
+    assert isinstance(caught.value, jb.JudgebenchError)
+
+
+def test_a_demand_names_its_judge_where_there_are_several() -> None:
+    with pytest.raises(SetupError, match=r"names no judge.*; allowed: j, k, a:b"):
+        DECISIONS.require("REPLACE", metric="harm")
+    alone = replace(DECISIONS, judges={"j": "judge"})
+    alone.require(jb.Outcome.REPLACE, metric="harm")
+
+
+@pytest.mark.parametrize(
+    ("demand", "allowed"),
+    [
+        ("NEVER:harm", "REPLACE, ASSIST, DO NOT USE"),
+        ("REPLACE:nope", "harm, tone"),
+        ("ASSIST:harm:nobody", "j, k, a:b"),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_those_that_exist(demand: str, allowed: str) -> None:
+    with pytest.raises(SetupError, match=f"allowed: {allowed}"):
+        _require(demand)
+
+
+@pytest.mark.parametrize(
+    ("demand", "meant"),
     [("REPLAC:harm:j", "REPLACE"), ("REPLACE:hram:j", "harm"), ("ASSIST:harm:a;b", "a:b")],
 )
-def test_what_is_misspelt_is_told_with_the_nearest(text: str, meant: str) -> None:
+def test_a_misspelt_name_is_an_error_with_the_nearest(demand: str, meant: str) -> None:
     with pytest.raises(SetupError, match=f"did you mean '{meant}'"):
-        unreached([text], DECISIONS)
+        _require(demand)

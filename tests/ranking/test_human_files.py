@@ -124,7 +124,7 @@ def test_from_a_run_to_human_ranks_in_its_report(tmp_path: Path, call: Call) -> 
     with open_store(study) as store:
         for annotator in ("expert-1", "expert-2"):
             for name in store.assigned(annotator):
-                screen = store.screens[name].screen
+                screen = store.screens[name]
                 assert not {"gold", "m1"} & set(screen.model_dump_json().split('"'))
                 texts = {s.slot: s.text for s in screen.sections if s.slot is not None}
                 ranks = {

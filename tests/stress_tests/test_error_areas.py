@@ -51,7 +51,7 @@ def test_a_judge_is_measured_in_each_area(here: Path, call: Call) -> None:
         return said(json.dumps(reply))
 
     out = make_attacks(call, "consensus-violation", write)
-    assert "4 of 4 passed every check (100%)" in out
+    assert "4 of 4 passed every check" in out
     # A judge that sees the overdose in all answers but those on malaria.
     replies = [
         {"pattern": "Take a rest, Malaria", "text": {"scientific_consensus": MILD}},
