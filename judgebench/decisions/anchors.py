@@ -50,7 +50,7 @@ def _of_metric(study: Study, known: Study, metric: Metric, rule: DecisionRule) -
     for judge in study.real_judges:
         # What a judge owes is not called severe.
         given = np.maximum(known.judged(judge, metric), 0)
-        own = np.where(known.asked(judge), given, -1)
+        own = np.where(known.asked(judge, metric), given, -1)
         raters.append((judge.name, "", own[ratings.rows]))
     for judge_name, who, own in raters:
         is_called, has_label = own >= severe_from, own >= 0
