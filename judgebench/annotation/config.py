@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from judgebench.annotation.anchors import SHIPPED, Known, draw_anchors, read_known
 from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
@@ -36,9 +36,9 @@ class AnnotateConfig(StrictModel):
 
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
     `background`, after a round of `calibration` items for everybody. Where `auto_advance`, the last
-    label of an item opens the next one. `gold` is a table of items whose labels are known, which
-    stand among the others of everybody. The only annotator may be `adjudicated`, whose labels are
-    gold.
+    label of an item opens the next one. `gold` are tables of items whose labels are known, or sets
+    of altered answers; all of them stand among the others of everybody, or so many `anchors` drawn
+    from them. The only annotator may be `adjudicated`, whose labels are gold.
     """
 
     name: Name
@@ -53,7 +53,8 @@ class AnnotateConfig(StrictModel):
     guidelines: str = ""
     background: str = ""
     auto_advance: bool = False
-    gold: str = ""
+    gold: Paths = ()
+    anchors: int = Field(default=0, ge=0)
     seed: int = 0
 
     @property
@@ -87,13 +88,17 @@ class Setup:
         return [self.guidelines, *map(_text_of, self.dataset.answers)]
 
 
-def load_setup(file: Path, protocol: str | Path | None = None) -> Setup:
-    """The study that an annotate.yaml describes. Labels in the data are left out. A protocol says,
-    in place of the file, by which rubric, by how many annotators each and of how many items.
+def load_setup(
+    file: Path, changes: Mapping[str, Any] = {}, protocol: str | Path | None = None
+) -> Setup:
+    """The study that an annotate.yaml with these changes describes. Labels in the data are left
+    out. A protocol says, in place of the file, by which rubric, by how many annotators each and of
+    how many items.
 
     Raises SetupError with every problem of the file and of the files that it names.
     """
     value, node = load_with_lines(file)
+    value = {**value, **changes} if isinstance(value, Mapping) else value
     config = validate(value, AnnotateConfig, str(file), node)
     gather = Gathered(str(file))
     promised = load_protocol(protocol) if protocol else None
@@ -104,17 +109,17 @@ def load_setup(file: Path, protocol: str | Path | None = None) -> Setup:
         items = items and gather("items", _draw, items, promised, str(protocol), config.seed)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
-    known = None
-    if config.gold and config.task != "labels":
+    has_known, known = bool(config.gold or config.anchors), None
+    if has_known and config.task != "labels":
         gather.tell("gold", Problem("is for other tasks", found=config.task, allowed="labels"))
-    elif config.gold and items and rubric:
-        known = gather("gold", read_gold, file.parent / config.gold, items, rubric)
+    elif has_known and items and rubric:
+        known = gather("gold", _known, config, file, items, rubric)
     gather("annotators", check_annotators, config.annotators)
     gather.raise_any()
     assert items is not None
-    dataset, gold = known or (items, {})
-    tables = filter(None, (*config.items, config.gold))
-    folders = [(file.parent / name).parent for name in tables]
+    dataset = replace(items, answers=(*items.answers, *(row for row, _ in known or ())))
+    gold = {row.item_id: labels for row, labels in known or ()}
+    folders = [(file.parent / name).parent for name in (*config.items, *config.gold)]
     setup = Setup(config, file, rubric, dataset, guidelines or "", gold)
     if promised:
         setup = replace(setup, protocol=promised.sha256)
@@ -179,23 +184,7 @@ def _read(config: AnnotateConfig, rubric: Rubric | None, file: Path) -> Dataset 
     return dataset
 
 
-def read_gold(
-    path: Path, items: Dataset, rubric: Rubric
-) -> tuple[Dataset, dict[str, dict[str, str]]]:
-    """The items of a study and, behind them, the gold items; the known labels of these, by item id
-    and metric. Raises SetupError with every problem of the table."""
-    table = load_data([path], rubric)
-    own = {row.item_id for row in items.answers}
-    gold = defaultdict[str, dict[str, str]](dict)
-    problems = [Problem("its items have no text to label", text) for text in table.textless]
-    for given in table.labels:
-        if given.label and gold[given.item_id].setdefault(given.metric, given.label) != given.label:
-            wrong = "has several known labels"
-            problems.append(Problem(wrong, str(path), None, given.metric, given.item_id))
-    for name in (row.item_id for row in table.answers):
-        if name in own:
-            problems.append(Problem("is one of the items", str(path), found=name))
-        if name not in gold:
-            problems.append(Problem("has no known label", str(path), found=name))
-    raise_any(problems)
-    return replace(items, answers=(*items.answers, *table.answers)), gold
+def _known(config: AnnotateConfig, file: Path, items: Dataset, rubric: Rubric) -> list[Known]:
+    """The items with known labels, or the anchors that are drawn from them. Raises SetupError."""
+    known = read_known(config.gold or (SHIPPED,), file.parent, items, rubric)
+    return draw_anchors(known, config.anchors, rubric, config.seed) if config.anchors else known

@@ -143,6 +143,18 @@ def _unlabelled(store: Store, key: Key, rows: Sequence[Row]) -> Iterator[Row]:
             yield {**blank, **target.columns}
 
 
+def _anchor_rows(store: Store, key: Key) -> Iterator[Row]:
+    """The labels of annotators on items with known labels, and the known ones of `adjudicated`."""
+    screens = _screens(store, ["gold"])
+    yield from (r for r in rows_of(store, key, screens) if r["annotator"] != ADJUDICATED)
+    for name in sorted(screens):
+        labels = store.meta["gold"][name]
+        for target in key.screens[name].values():
+            row = {**target.columns, "annotator": ADJUDICATED, "metric": target.metric}
+            if target.metric in labels:
+                yield {**row, "label": labels[target.metric], "study": key.study}
+
+
 def _order_shown(screen: Screen, targets: Mapping[str, Target], slots: Sequence[int]) -> str:
     """The names of the texts that are compared, in the order of these slots."""
     names = dict[int, str]()
@@ -177,6 +189,7 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         rows = rows_of(store, key, _screens(store, rounds))
         n_left_out = len(rows_of(store, key, store.screens)) - len(rows)
         table = [*rows, *_unlabelled(store, key, rows)]
+        anchors = [*_anchor_rows(store, key)]
         beside = "LABELS.csv " if store.annotators == GOLD else ""
     left_out = f"left out: {counted(n_left_out, 'label')} of calibration or gold items"
     if not rows:
@@ -184,12 +197,18 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     is_ranking = key.task == "ranking"
     file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
     replace_own(file, _table(table, is_ranking), b',"study"\n', "export")
+    written, option = [f"{file}: {counted(len(rows), 'row')}"], ""
+    if anchors:
+        path = file.with_name("anchors.csv")
+        replace_own(path, _table(anchors, False), b',"study"\n', "export")
+        written.append(f"{path}: {counted(len(anchors), 'row')}, of items with known labels")
+        option = f" --anchors {quote(str(path))}"
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
+        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv{option}; "
         "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
-    return [f"{file}: {counted(len(rows), 'row')}", *([left_out] if n_left_out else []), following]
+    return [*written, *([left_out] if n_left_out else []), following]
 
 
 def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +17,14 @@ from judgebench.annotation.export import key_of
 from judgebench.annotation.pictures import ALLOWED, name_pictures
 from judgebench.annotation.store import KEY, LEAD, SERVED, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
-from judgebench.data.formats import mark_forbidden
+from judgebench.data.formats import mark_forbidden, to_csv
 from judgebench.errors import Problem, SetupError, pip_install, raise_any, shorten
 from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.people.markdown import lacks_maths
 from judgebench.records import content_hash
 from judgebench.text import counted
 
+ANSWERS = "answers_for_judge.csv"  # of a study with gold items: these among the others
 _FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
 _CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "gold")
 _ASK_BACKGROUND = (
@@ -52,25 +54,34 @@ def annotate(
     *,
     new_version: bool = False,
     protocol: str | Path | None = None,
+    anchors: int | None = None,
+    anchors_from: Sequence[str | Path] = (),
 ) -> SetupReport:
     """Make the study in which people label the items of an annotate.yaml: blind screens, who
     labels what, and a link for everybody.
 
-    With `new_version` the folder holds the study already, and goes on with the items as they are
-    now: labels count as long as text and question stay the same. A `protocol` that a plan wrote
-    says, in place of the file, by which rubric people label, how many of them each item, and how
-    many items, which are drawn at random. Raises SetupError with every problem; nothing is written
-    then.
+    `anchors` is how many answers with known labels stand among the items of everybody, half of them
+    with a severe flaw, drawn from the tables and sets of altered answers `anchors_from`; default:
+    the keys `anchors` and `gold` of the file, else a shipped set. `answers_for_judge.csv` in the
+    folder then has all items. With `new_version` the folder holds the study already, and goes
+    on with the items as they are now: labels count as long as text and question stay the same.
+    A `protocol` that a plan wrote says, in place of the file, by which rubric people label, how
+    many of them each item, and how many items, which are drawn at random. Raises SetupError with
+    every problem; nothing is written then.
 
     >>> import judgebench as jb
     >>> made = jb.annotate("annotate.yaml", "studies/labels")
     >>> sorted(path.name for path in made.study.iterdir())
     ['key.json', 'served']
     """
-    setup, folder = load_setup(Path(file), protocol), Path(to)
+    changes: dict[str, Any] = {} if anchors is None else {"anchors": anchors}
+    changes |= {"gold": [os.path.abspath(path) for path in anchors_from]} if anchors_from else {}
+    setup, folder = load_setup(Path(file), changes, protocol), Path(to)
     if new_version:
         return _renew(setup, folder)
-    if there := [path for path in (folder / KEY, folder / SERVED) if path.exists()]:
+    if there := [
+        path for path in (folder / KEY, folder / SERVED, folder / ANSWERS) if path.exists()
+    ]:
         allowed = "another folder, or --new-version, which keeps the labels"
         raise SetupError(Problem("a study is there already", str(there[0]), allowed=allowed))
     key, built = named_screens(setup)
@@ -83,8 +94,8 @@ def annotate(
             facts = _facts(setup, store)
             links = {name: link_of(store, name) for name in (*setup.config.annotators, LEAD)}
         folder.mkdir(exist_ok=True)
-        for path in (KEY, SERVED.parent):
-            os.rename(Path(half) / path, folder / path)
+        for path in Path(half).iterdir():
+            os.rename(path, folder / path.name)
     return SetupReport(folder, tuple(facts), links)
 
 
@@ -102,7 +113,10 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         )
     facts = [f"{size}, {first} for {config.per_item} of {len(orders)} annotators"]
     if n_gold:
-        facts.append(f"{counted(n_gold, 'gold item')} for everybody")
+        facts.append(
+            f"{counted(n_gold, 'gold item')} for everybody; have the judge label {ANSWERS}, too, "
+            "which has them among the others"
+        )
     if not has_questions:
         facts.append("the page shows answers alone: no column holds questions")
     if n_pictures:
@@ -183,6 +197,14 @@ def _write_key(folder: Path, key: Key) -> None:
     (folder / KEY).chmod(0o600)
 
 
+def _answer_table(setup: Setup, key: Key) -> bytes:
+    """All items for the judge, in an order that tells nothing."""
+    columns = ("item_id", "question", "reference", "text")
+    rows = sorted(setup.dataset.answers, key=lambda row: content_hash([key.secret, row.item_id]))
+    cells = ([getattr(row, column) or "" for column in columns] for row in rows)
+    return to_csv(columns, cells).removeprefix(BOM_UTF8)
+
+
 def _put_version(
     setup: Setup, store: Store, key: Key, built: Mapping[str, Built]
 ) -> tuple[list[str], int]:
@@ -214,7 +236,10 @@ def _put_version(
     new = {name: at for name, at in strata.items() if name not in calibration}
     common = store.for_everybody
     store.assign(assignment.extend(orders, new, common, people, config.per_item, config.seed))
-    _write_key(store.path.parents[1], key)
+    folder = store.path.parents[1]
+    _write_key(folder, key)
+    if gold:
+        write_atomically(folder / ANSWERS, _answer_table(setup, key))
     return [screen.id for screen in put], len(gone)
 
 

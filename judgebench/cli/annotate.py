@@ -29,6 +29,12 @@ def init(
     to: Path = option(..., "FOLDER", "The folder of the study."),
     new_version: bool = flag("The study is there: take the items as they are."),
     protocol: ProtocolOption = None,
+    anchors: int | None = option(
+        None, "N", "Answers with known labels for everybody, half with a severe flaw."
+    ),
+    anchors_from: list[Path] = option(
+        (), "FILE", "A table, or a set of altered answers, to draw them from. Repeatable."
+    ),
 ) -> None:
     """Make a study: blind screens, who labels what, and a link for everybody.
 
@@ -43,7 +49,11 @@ def init(
     """
     import judgebench as jb
 
-    typer.echo(jb.annotate(file, to, new_version=new_version, protocol=protocol))
+    made = jb.annotate(
+        file, to, new_version=new_version, protocol=protocol, anchors=anchors,
+        anchors_from=anchors_from,
+    )  # fmt: skip
+    typer.echo(made)
 
 
 @app.command()

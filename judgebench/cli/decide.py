@@ -12,6 +12,7 @@ from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
+    AnchorsOption,
     AsJudge,
     DecisionRuleOption,
     Files,
@@ -37,6 +38,7 @@ def decide(
     require: list[str] = option(
         (), "OUTCOME:METRIC[:JUDGE]", f"Exit code {UNMET} unless reached. Repeatable."
     ),
+    anchors: AnchorsOption = None,
     looks: list[float] = option((), "SHARE", "Share labelled at an interim analysis. Repeatable."),
     protocol: ProtocolOption = None,
     certificate: str = option("", "[JUDGE=]FILE", "A certificate, for `judgebench watch`."),
@@ -54,7 +56,7 @@ def decide(
     import judgebench as jb
 
     study = open_study(run, files, truth.settings, as_judge or (), output)
-    decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol)
+    decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol, anchors=anchors)
     missed = _unreached(require, decisions)
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)

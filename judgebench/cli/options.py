@@ -88,6 +88,10 @@ Every = Annotated[
     bool,
     typer.Option("--all", help="Also compare responses that nobody compared."),
 ]
+AnchorsOption = Annotated[
+    Path | None,
+    typer.Option("--anchors", metavar="FILE", help="Labels of answers whose label is known."),
+]
 DecisionRuleOption = Annotated[
     str | None, typer.Option("--rule", metavar="FILE", help="The decision rule: a YAML file.")
 ]

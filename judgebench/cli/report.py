@@ -10,6 +10,7 @@ from judgebench.cli.groups import option
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
+    AnchorsOption,
     AsJudge,
     DecisionRuleOption,
     Every,
@@ -154,6 +155,7 @@ def report(
     truth: Truth = AS_IN_THE_RUN,
     as_judge: AsJudge = None,
     rule: DecisionRuleOption = None,
+    anchors: AnchorsOption = None,
     every: Every = False,
     columns: str = option("", "STATISTIC,…", _COLUMNS),
     by: str = option("", "COLUMN", _BY),
@@ -171,12 +173,14 @@ def report(
     """
     import judgebench as jb
     from judgebench.checklist import with_checklist
+    from judgebench.runs.from_tables import with_anchors
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
     study = _opened(run, files, by, truth, as_judge, output)
     assert folder
+    study = with_anchors(study, anchors) if anchors else study
     is_long = _takes_long(study, output)
     measured = jb.analyse(study, rule, every=every, protocol=protocol, show_progress=is_long)
     found = _with_choice(measured, columns, by)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from judgebench.decisions.anchors import BOTH_MISS
 from judgebench.decisions.counts import Bools, StudyCounts
 from judgebench.decisions.decision import (
     AT_SEVERE,
@@ -162,6 +163,14 @@ _STRESSED = ("robustness", "planted", "attack_gain")
 _NOT_STRESSED = (
     "no stress test measured `{}`, which the rule names: run `judgebench stress bench.yaml` (for "
     "`attack_gain` with `best-of-16` under `stress: attacks:`)"
+)
+
+
+NO_ANCHORS = Estimate(
+    None,
+    reason="the rule names `anchors`, and no answer with a known severe label has labels of both "
+    "annotators and judge: give a file of them with --anchors (in Python anchors=) and have the "
+    "judge label them too",
 )
 
 
@@ -583,6 +592,18 @@ def _stressed(
     rises = [row for row in rows if row.estimate.value is not None]
     if rises and "attack_gain" in bounds:
         yield _attack_gain(rises, bounds["attack_gain"])
+
+
+def anchor_conditions(
+    anchors: Results, judge: str, metric: str, rule: DecisionRule
+) -> Iterator[Condition]:
+    """The share of severe anchors that annotators and judge both miss, where the rule names it;
+    unclear without anchors."""
+    bound = rule.replace.anchors
+    if bound is None:
+        return
+    rows = anchors.select("anchors", BOTH_MISS, judge=judge, metric=metric)
+    yield _at_most("anchors", rows[0].estimate if rows else NO_ANCHORS, bound)
 
 
 def _attack_gain(rows: Sequence[Row], bound: float) -> Condition:

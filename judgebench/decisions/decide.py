@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judgebench.decisions.alone import not_alone
+from judgebench.decisions.anchors import anchor_rows
 from judgebench.decisions.conditions import (
+    anchor_conditions,
     assist_conditions,
     findings,
     stress_conditions,
@@ -55,13 +57,13 @@ from judgebench.protocol import load_protocol
 from judgebench.records import SEVERAL, AnswerKind, Results
 from judgebench.results.shown import Shown
 from judgebench.runs.features import analyses
-from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.from_tables import Tables, study_from, with_anchors
 from judgebench.runs.open import Truth
 from judgebench.stats.annotator_bar import BarKind
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.reference_labels import Labels
-from judgebench.studies.study import Humans, JudgeVerdicts, Study
+from judgebench.studies.study import ANCHORS, Humans, JudgeVerdicts, Study
 from judgebench.text import counted, listed, percent
 
 if TYPE_CHECKING:
@@ -141,8 +143,7 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
         return f"nothing to plan from: {undefined[0]}"
     others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
     if others:
-        told = "more human labels do not settle what the stress test leaves open"
-        return f"{told}: {others[0].title}"
+        return f"more human labels do not settle what other tests leave open: {others[0].title}"
     return ""
 
 
@@ -194,12 +195,14 @@ def decide_study(
     kind = rule.replace.humans.bar
     truths = {m: _settled(humans, kind) for m, humans in study.humans.items()}
     curves = tuple(triage_curves(study, rule, truths))
-    made = tuple(decisions(study, final, curves, stress, rule.level))
+    anchors = anchor_rows(study, rule) if ANCHORS in study.beside else Results()
+    tested = Results((*(stress or ()), *anchors))
+    made = tuple(decisions(study, final, curves, tested, rule.level))
     return Decisions(
         study.name, study.rubric, rule, made, curves,
         {judge.name: judge.kind for judge in study.real_judges},
         partial(context_of, study, rule, tried, looks, stress is not None),
-        study.gaps, study.n_judged, study,
+        study.gaps, study.n_judged, study, anchors=anchors,
     )  # fmt: skip
 
 
@@ -266,7 +269,8 @@ def decisions(
 ) -> Iterator[Decision]:  # fmt: skip
     """One for each metric and each judge that is not a baseline, in that order.
 
-    `level` is that of a look, and more data is planned for the rule's own: the end.
+    `stress` are the rows of a stress test and of anchors. `level` is that of a look, and more data
+    is planned for the rule's own: the end.
     """
     here = rule.model_copy(update={"level": level or rule.level})
     for metric in study.rubric.metrics:
@@ -280,6 +284,8 @@ def decisions(
                 for c in stress_conditions(stress, *about)
                 if metric.kind == "ordinal" or c.key == "robustness"  # no label is good
             )
+            if metric.has_severe and not metric.several:
+                stressed += tuple(anchor_conditions(stress or Results(), *about))
             measured = bar.measure(judge, stressed)
             assist: Conditions = ()
             if metric.has_severe and not metric.several:
@@ -424,6 +430,7 @@ def decide(
     columns: Mapping[str, Any] = {},
     looks: Sequence[float] = (),
     protocol: str | Path | None = None,
+    anchors: Tables | None = None,
 ) -> Decisions:
     """Decide whether each judge can replace the annotators, assist them, or neither, metric by
     metric: of a study or a run folder, or of tables of labels and verdicts, which are
@@ -436,7 +443,13 @@ def decide(
 
     Of a study that is not complete, `looks` are the shares of its planned answers that were
     labelled at each look so far, this one last: `looks=[0.33, 0.67]` is the second look. Early
-    looks need clearer evidence. Raises SetupError where the shares do not rise, up to 1.
+    looks need clearer evidence.
+
+    `anchors` is a table of labels of answers whose right label is known, as `judgebench annotate
+    export` writes it: the right ones are those of the annotator `adjudicated`. These answers leave
+    the study; what annotators and judges made of them is reported, and counts where the rule says
+    so (`{"replace": {"anchors": 0.1}}`). Raises SetupError where the shares do not rise, up to 1,
+    and where `anchors` has no known label.
 
     Of a `protocol` that a plan wrote, the decisions say in `promises` what became of it; its rule
     and its looks, up to the end, are taken where none are given.
@@ -456,5 +469,7 @@ def decide(
         message = "no judge to decide on: give a table of verdicts as well, or name its column "
         message += "with --column 'COLUMN=verdict' (in Python columns={'COLUMN': 'verdict'})"
         raise SetupError(Problem(message, found=f"annotators {some(study.makers)}"))
+    if anchors is not None:
+        study = with_anchors(study, anchors)
     found = analyses(study, "stress") if "stress" in study.beside else None
     return _decide_by(study, rule, protocol, found["stress"] if found else None, shares)

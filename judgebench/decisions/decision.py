@@ -34,7 +34,7 @@ _GOLD = (
     "gold", "share of adjudicated labels that are given", "accuracy", "gives the adjudicated label",
     "less often than an annotator", "an annotator",
 )  # fmt: skip
-OF_SEVERE = ("severe_recall", "severe_gap", "false_alarms")  # need a severe label
+OF_SEVERE = ("severe_recall", "severe_gap", "false_alarms", "anchors")  # need a severe label
 BALANCED = " (averaged over the labels)"  # after clauses of balanced measures
 _ABOVE = "more than the margin: labels leave open how much better the typical annotator is"
 
@@ -186,6 +186,18 @@ KINDS: Mapping[str, ConditionKind] = {
             "calls at most {most} more bad answers good once their words are chosen for it",
             number="+.3f",
             missing="more answers that people call bad are needed",
+            of_labels=False,
+        ),
+        ConditionKind(
+            "anchors",
+            "share of anchors with a severe flaw that annotators and judge both miss",
+            "anchors",
+            "severe anchors missed by annotators and judge",
+            "misses, together with the annotators, {share} of the answers whose severe flaw is "
+            "known (anchors)",
+            "misses, together with the annotators, at most {most} of the answers whose severe flaw "
+            "is known (anchors)",
+            missing="more anchors with a severe flaw are needed",
             of_labels=False,
         ),
         ConditionKind(
@@ -544,6 +556,7 @@ class Decisions(Shown):
     n_answers: int = 0  # about which a judge was asked
     study: Study | None = field(default=None, compare=False)
     promises: tuple[Row, ...] = ()  # of a protocol
+    anchors: Results = field(default_factory=Results)
 
     @cached_property
     def context(self) -> Context:
@@ -658,6 +671,7 @@ class Decisions(Shown):
                 *(decision.row() for decision in self.decisions),
                 *(row for decision in self.decisions for row in decision.condition_rows()),
                 *(row for curve in self.curves for row in curve.rows()),
+                *self.anchors,
                 *(self.alone().results if self.says_sure else ()),
                 *self.promises,
                 *self.context.rows,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from judgebench.alignment.notes import BLIND
+from judgebench.decisions.anchors import BOTH_MISS
 from judgebench.decisions.decision import (
     KINDS,
     NO_FILTER,
@@ -23,6 +24,7 @@ from judgebench.decisions.sentences import (
     LOOKS,
     STATES,
     alone_sentence,
+    anchor_sentences,
     answer,
     bound_text,
     broken,
@@ -70,6 +72,16 @@ _CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python 
 _MORE_SEVERE = "; of two annotators' labels the more severe counts"
 _BASELINE = "Baseline: a rule that sees no answer, such as always giving the most common label."
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
+_ANCHORS = Layout(
+    "decide_anchors", "Answers whose right label is known (anchors)", ("Metric", "Who"),
+    (
+        "Found: share of the anchors with a severe flaw that are called severe. False alarms: "
+        "share of the others. Both miss: share of the severe ones that the consensus of the "
+        "annotators and the judge both miss.",
+    ),
+    headings={"found": "Found", "false_alarms": "False alarms", BOTH_MISS: "Both miss"},
+    absent=None,
+)  # fmt: skip
 ALONE = "How much may the judge decide alone?"
 _GAP = "Agreement gap"
 _ALONE = Layout(
@@ -137,6 +149,17 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
     yield Block(tables=(_protocol_table(decisions),))
+    if decisions.anchors.rows:
+        yield _anchor_block(decisions)
+
+
+def _anchor_block(decisions: Decisions) -> Block:
+    """What annotators and judges made of answers whose right label is known."""
+    rows = (row for row in decisions.anchors if row.statistic in _ANCHORS.headings)
+    table = _ANCHORS.of(rows, lambda row: (decisions.titles[row.metric], row.judge or row["who"]))
+    sentences = tuple(anchor_sentences(decisions))
+    gist = "errors that annotators and judge may share"
+    return Block("Anchors", sentences, (table,), brief=True, asks="sure", gist=gist)
 
 
 def _severe(decisions: Decisions) -> str:
@@ -181,6 +204,8 @@ def _evidence(decisions: Decisions) -> Iterator[Block]:
         beside = (_bar_table(decisions),)
         gist = " ".join(context.bars).removeprefix("Bar: ").partition(";")[0].rstrip(".")
         yield Block("Who sets the bar", context.bars, beside, asks="people", gist=gist)
+    if decisions.anchors.rows:
+        yield _anchor_block(decisions)
     title, gist = "Triage: which answers to send to humans", "what people would still read"
     yield Block(title, tables=(_triage_table(decisions),), asks="what_if", gist=gist)
     if decisions.says_sure:

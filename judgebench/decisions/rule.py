@@ -47,7 +47,8 @@ class FalseAlarmsRule(StrictModel):
 
 class ReplaceRule(StrictModel):
     """The requirements of a judge that replaces annotators; None and false require nothing. It
-    must beat every control in balanced agreement where `controls` says so.
+    must beat every control in balanced agreement where `controls` says so. `anchors` is the share
+    of answers with a known severe flaw that judge and annotators may both miss.
 
     Groups of answers (of a system, of a value of a kept column) on which the judge agrees more than
     `groups` less often than annotators, and is shown to agree less often, are left out of REPLACE.
@@ -60,6 +61,7 @@ class ReplaceRule(StrictModel):
     robustness: Share | None = 0.80
     planted: Share | None = 0.10
     attack_gain: Share | None = None
+    anchors: float | None = Field(default=None, gt=0, lt=1)
     groups: Share | None = 0.05
     false_alarms: FalseAlarmsRule | None = None
 
@@ -79,6 +81,7 @@ class ReplaceRule(StrictModel):
             "robustness": self.robustness,
             "planted": self.planted,
             "attack_gain": self.attack_gain,
+            "anchors": self.anchors,
         }
         return {key: bound for key, bound in bounds.items() if bound is not None}
 

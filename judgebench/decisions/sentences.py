@@ -12,6 +12,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from judgebench.alignment.judge_scores import coverage_in_words
+from judgebench.decisions.anchors import BOTH_MISS, FINDS_MORE
 from judgebench.decisions.conditions import NO_SEVERE_PAIR, SEVERITY
 from judgebench.decisions.decision import (
     AT_SEVERE,
@@ -53,6 +54,10 @@ _WORDS: Mapping[Outcome, str] = {
 }
 _MOST_NAMED = 4  # decisions in a sentence
 _CHANGE = f"Read its {MISSES}, then change its prompt or model"
+_SHARED_ERROR = (
+    "Read the anchors that annotators and judge missed, then change the guidelines and the prompt: "
+    "labels made by them carry the same error."
+)
 _STRESS_KINDS = {"robustness", "planted", "attack_gain"}
 AGREEMENT = "humans_accuracy"  # the condition that speaks of the shares of a line
 
@@ -185,6 +190,8 @@ def _improve(d: Decision, shares: Shares) -> str:
     failed_keys = {c.key for c in d.replace if _fails(c)}
     if failed_keys and failed_keys <= _STRESS_KINDS:
         return f"{_CHANGE}.".replace(MISSES, STRESSED)
+    if failed_keys == {"anchors"}:
+        return _SHARED_ERROR
     failed = next((c for c in d.replace if c.key == "failures" and _fails(c)), None)
     if failed:
         share = percent(failed.estimate.value)
@@ -206,6 +213,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     "filter",
     Outcome.CANT_TELL: "the data show neither, or what the outcome rests on is not declared",
 }
+ANCHORS_MISS = "Anchors cannot show errors that are unlike the flaws planted in them."
 STATES = (
     f"{State.MET.value.capitalize()}: the whole interval lies on the right side of its bound; of "
     "a group of answers, it is not shown to be worse than its bound. "
@@ -527,3 +535,18 @@ def threshold_text(threshold: float) -> str:
     if math.isinf(threshold):
         return "none is sent" if threshold > 0 else "all are sent"
     return f"{threshold:.3g}"
+
+
+def anchor_sentences(decisions: Decisions) -> Iterator[str]:
+    """Say what share of severe anchors annotators and judges may both miss, where a judge finds
+    more than they do, and what anchors cannot show."""
+    for row in decisions.anchors.select("anchors"):
+        share, about = row.estimate, f"{decisions.titles[row.metric]}, {row.judge}: annotators"
+        if row.statistic == BOTH_MISS:
+            yield (
+                f"{about} and judge both miss {percent(share.value)} of the answers with a known "
+                f"severe flaw (anchors), at most {percent(share.high)}."
+            )
+        elif row.statistic == FINDS_MORE and (share.value or 0) <= 1 - decisions.rule.level:
+            yield f"{about} miss severe flaws that the judge finds (p = {share.value:.2g})."
+    yield ANCHORS_MISS

@@ -61,6 +61,8 @@ class FeatureParts:
     # By the kind of a file: says in words what it holds, by the name of a rubric.
     checks: Mapping[str, Callable[[Path, str], str]] = field(default_factory=dict)
     lists: Mapping[str, Callable[[], Lines]] = field(default_factory=dict)
+    # The altered answers of a set that count.
+    altered: Callable[[Path], Sequence[Any]] | None = None
     rows: ReadRows | None = None  # of its table, like those of a CSV
     rubric: Callable[[Path], Rubric | None] | None = None  # of the labels in its table
     collected: Callable[[Path], Sequence[str]] | None = None  # see `Dataset`

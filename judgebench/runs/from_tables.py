@@ -9,13 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
 from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.records import ADJUDICATED
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.open import Truth, is_run, open_run, truth_config
 from judgebench.stats.intervals import LEVEL
 from judgebench.studies.answers import indexed
 from judgebench.studies.reference_labels import TruthConfig, kept_columns
-from judgebench.studies.study import JudgeKind, JudgeVerdicts, Study, study_of
+from judgebench.studies.study import ANCHORS, JudgeKind, JudgeVerdicts, Study, study_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,3 +266,24 @@ def study_from(
     if settled_keys := [key for key, value in settled.items() if value is not None]:
         raise SetupError([Problem(message, field=key) for key in settled_keys])
     return given
+
+
+def with_anchors(study: Study, labels: Tables) -> Study:
+    """The study without the answers whose right label is known, which stand beside it.
+
+    `labels` are the annotators' on these answers and the right ones, of `adjudicated`. Raises
+    SetupError for every problem of the table, and where it has no right label.
+    """
+    from judgebench.data.load import read_study
+    from judgebench.data.reading import GivenTables, infer_layout, sources_of
+
+    tables = GivenTables(labels=sources_of(labels, "anchors"))
+    data = read_study(infer_layout(tables, rubric=study.rubric))
+    if not any(label.adjudicated for label in data.labels):
+        message = f"has no known label: the annotator of these is `{ADJUDICATED}`"
+        raise SetupError(Problem(message, ", ".join(data.sources), field="anchors"))
+    known = study_of(study.rubric, data.answers, data.labels, study.config)
+    is_other = ~np.isin([*study.answers.item_ids()], [*known.answers.item_ids()])
+    anchors = replace(known, judges=study.judges)
+    others = study.only(np.flatnonzero(is_other))
+    return replace(others, beside={**others.beside, ANCHORS: anchors})

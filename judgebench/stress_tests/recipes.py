@@ -533,6 +533,11 @@ class AlteredAnswer:
         return f"altered by {self.generator.removeprefix('by ')}"
 
     @property
+    def is_by_hand(self) -> bool:
+        """True where a person wrote it, beside a sound parent."""
+        return self.generator == BY_HAND
+
+    @property
     def by_model(self) -> bool:
         """True where a model wrote it."""
         return self.generator not in (BY_RULE, BY_HAND)

@@ -60,6 +60,7 @@ _FIRST_NAMED = (
 )
 _NEARLY_ALL, _REPEATED = 0.9, 0.99  # of the items with one label; of labels that are the same
 _TELLING = 20  # items on which annotators differ
+ANCHORS = "anchors"  # the key of `Study.beside` of the study of answers with known labels
 RECORDED = "recorded verdicts"  # how a judge is described whose verdicts somebody has
 # The baseline that always gives the most common label.
 MAJORITY: Literal["constant-majority"] = "constant-majority"

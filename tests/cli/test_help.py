@@ -23,8 +23,8 @@ TYPES = re.compile(
 )
 # Options whose value is another thing in one command than in another.
 DIFFERENT = {
-    "--all", "--by", "--column", "--judge", "--key", "--metric", "--repeats", "--sample", "--score",
-    "--to",
+    "--all", "--anchors", "--by", "--column", "--judge", "--key", "--metric", "--repeats",
+    "--sample", "--score", "--to",
 }  # fmt: skip
 
 

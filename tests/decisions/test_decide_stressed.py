@@ -127,7 +127,7 @@ def test_what_the_stress_test_leaves_open_no_label_can_clear() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_stress({"padding": (0.9, 0.6, 1.0)}))
     assert found.outcome is Outcome.CANT_TELL
     assert condition(found, "robustness").state is State.UNCLEAR
-    assert "stress test" in found.more.reason
+    assert "do not settle what other tests leave open" in found.more.reason
 
 
 def test_the_next_step_leads_to_the_stress_test_that_decided() -> None:
