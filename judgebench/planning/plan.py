@@ -183,6 +183,7 @@ class Plan(Shown):
         """
         rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
         self.rule.check(rubric)
+        unnamed = {"robustness", "planted"} - self.rule.replace.model_fields_set  # not demanded
         design = self.chances.design
         drawn = drawn or ("probability=probability" if design.oversampled else "random")
         drawn_of([drawn])
@@ -197,7 +198,8 @@ class Plan(Shown):
             "looks": [*looks], "subgroups": [*subgroups],
             "chances": {outcome.value: round(chance.value or 0, 3) for outcome, chance in chances},
             "assumed": asdict(design),
-            "rubric": rubric.as_plain(), "rule": self.rule.model_dump(mode="json"),
+            "rubric": rubric.as_plain(),
+            "rule": self.rule.model_dump(mode="json", exclude={"replace": unnamed}),
         }  # fmt: skip
         protocol, path = validate(keys, Protocol, str(file)), Path(file)
         protocol = protocol.model_copy(update={"sha256": protocol.content_hash})
