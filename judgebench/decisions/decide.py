@@ -83,8 +83,8 @@ def plan_sample_size(
 
     A larger study has more clusters like those there are: shares of the kinds of clusters are drawn
     by the Bayesian bootstrap (Rubin, 1981), so that what is not known of them counts, weighted by
-    what is likely of a judge beforehand, and then the clusters. Human labels for each item and failures are as frequent as now. What the labels
-    cannot tell (robustness) is taken as it stands.
+    what is likely of a judge beforehand, and then the clusters. Human labels for each item and
+    failures are as frequent as now. What the labels cannot tell (robustness) is taken as it stands.
     """
     plan = _now(counts)
     if blocked := _blocked(counts, rule, conditions):
