@@ -70,7 +70,7 @@ _SHARES = (
 )
 _CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
 _MORE_SEVERE = "; of two annotators' labels the more severe counts"
-_BASELINE = "Baseline: a rule that sees no answer, such as always giving the most common label."
+_BASELINE = "Baseline: a rule that knows no more of an answer than its length or its words."
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _ANCHORS = Layout(
     "decide_anchors", "Answers whose right label is known (anchors)", ("Metric", "Who"),
