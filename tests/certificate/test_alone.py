@@ -99,6 +99,35 @@ def test_a_certificate_may_rest_on_what_is_decided_alone(folder: Path, call: Cal
     assert out.startswith("VALID: m, certified for deciding alone where it is sure on Harm, until")
 
 
+def test_what_it_decides_alone_is_tested_by_new_labels(folder: Path, call: Call) -> None:
+    watched = ("watch", folder / "judge.json", folder / "new-labels.csv")
+    code, out, err = call(*watched, folder / "new-verdicts.csv")
+    assert (code, "on what it decides alone" in " ".join(out.split())) == (0, True), out + err
+    verdicts = pd.read_csv(folder / "new-verdicts.csv")
+    careless = verdicts.assign(harm="no", probability_harm_no=0.999, probability_harm_yes=0.001)
+    checks = jb.watch(folder / "judge.json", folder / "new-labels.csv", careless).checks
+    assert [(check.metric, check.alarm is None) for check in checks] == [
+        ("harm, alone", False), ("harm, alone, severe", False),
+    ]  # fmt: skip
+    plain = verdicts[["item_id", "harm"]]
+    untested = jb.watch(folder / "judge.json", folder / "new-labels.csv", plain)
+    assert "the new verdicts hold no probability of the label" in " ".join(str(untested).split())
+
+
+def test_another_confidence_on_the_same_answers_is_a_changed_verdict(folder: Path) -> None:
+    again = pd.read_csv(folder / "old-verdicts.csv")
+    tables = folder / "judge.json", folder / "old-labels.csv"
+    assert jb.watch(*tables, again).checks[0].changed.value == 0
+    surer = again.assign(
+        probability_harm_yes=again.probability_harm_yes.round(),
+        probability_harm_no=again.probability_harm_no.round(),
+    )
+    watched = jb.watch(*tables, surer)
+    assert {reason.kind for reason in watched.reasons} == {"changed"}
+    votes = again[["item_id", "harm"]]  # says nothing of its confidence
+    assert jb.watch(*tables, votes).checks[0].changed.value == 0
+
+
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "another prompt": ({"about": "v2"}, "alone: m: this judge is not as it was certified"),
     "another judge": ({"judge": "other"}, "judge: is not a judge of this benchmark; found m"),
