@@ -1,6 +1,8 @@
 """A run that names a certificate says of each answer whether the judge decides it alone."""
 
 import csv
+import re
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -71,8 +73,10 @@ def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
     metric = read(folder / "judge.json").metrics["harm"]
     assert metric.alone_signal == "probability of the label"
     (folder / "new.yaml").write_text(bench("new-", "alone: judge.json\n"))
-    code, _, err = call("run", folder / "new.yaml", "--run", folder / "new")
+    code, out, err = call("run", folder / "new.yaml", "--run", folder / "new")
     assert code == 0, err
+    line = r"m decides (\d+) of 200 answers alone on Harm, by the probability of the label\."
+    n_alone = int(re.search(line, out)[1])
     code, _, err = call("report", folder / "new", "--to", folder / "page")
     assert code == 0, err
     with (folder / "page" / "verdicts.csv").open(newline="") as file:
@@ -84,13 +88,25 @@ def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
     expected = np.where(is_sure & (verdicts.harm == "no"), "alone", "to people").tolist()
     assert [row["decided: harm"] for row in rows] == expected
     assert {row["harm"] for row in rows if row["decided: harm"] == "alone"} == {"no"}
-    assert 0.3 < expected.count("alone") / len(expected) < 0.5
+    assert 60 < n_alone == expected.count("alone") < 100
     items = jb.open_run(folder / "new").items()
     assert items["decided m"].to_list() == expected
     assert items.iloc[:5]["decided m"].to_list() == expected[:5]
     # The column is not read back as a verdict.
     again = jb.study(folder / "new-labels.csv", folder / "page" / "verdicts.csv")
     assert [m.id for m in again.rubric.metrics] == ["harm"]
+
+
+def test_a_judge_without_confidence_decides_nothing_and_says_why(
+    folder: Path, call: Call, tmp_path: Path
+) -> None:
+    for name in ("rubric.yaml", "judge.json", "new-answers.csv"):
+        shutil.copy(folder / name, tmp_path)
+    labels = pd.read_csv(folder / "new-verdicts.csv")[["item_id", "harm"]]
+    labels.to_csv(tmp_path / "new-verdicts.csv", index=False)
+    (tmp_path / "new.yaml").write_text(bench("new-", "alone: judge.json\n"))
+    _, out, err = call("run", tmp_path / "new.yaml", "--run", tmp_path / "new")
+    assert "decides no answer alone on Harm: its verdicts hold no probability" in out, err
 
 
 def test_a_certificate_may_rest_on_what_is_decided_alone(folder: Path, call: Call) -> None:
