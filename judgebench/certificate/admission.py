@@ -30,7 +30,8 @@ def admit(bench: Bench) -> Certificate:
     if watch_study(certificate).state == "expired":
         raise SetupError(Problem("has expired: decide again, on newer labels", file))
     if name not in bench.names:
-        message, allowed = "is not a judge of this benchmark", ", ".join(sorted(bench.names))
+        judges = bench.names - {control.name for control in bench.controls}
+        message, allowed = "is not a judge of this benchmark", ", ".join(sorted(judges))
         raise SetupError(Problem(message, file, None, "judge", name, allowed))
     facts = {judge.name: judge.describe() for judge in bench.judges}
     facts |= {judge.name: judge.describe() for judge in bench.recorded}
