@@ -304,7 +304,11 @@ def _check_bench(report: CheckReport, path: Path, data_folder: Path | None) -> N
     report.warnings += bench.warnings
     judges = bench.names - {control.name for control in bench.controls}
     run = quote(str(default_run_folder(bench.config)))
-    report.supports = supports_of(study, StudyOrigin(run, sorted(judges), bench=quote(str(path))))
+    gives_probabilities = any(judge.config.probabilities for judge in bench.judges)
+    origin = StudyOrigin(
+        run, sorted(judges), quote(str(path)), bool(bench.judges), gives_probabilities
+    )
+    report.supports = supports_of(study, origin)
     for judge in bench.judges:
         report.warnings += _unset_keys(str(path), judge)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
+from judgebench.studies.confidence import confidence
 from judgebench.studies.study import Study
 from judgebench.text import listed
 
@@ -43,6 +44,8 @@ class StudyOrigin:
     arguments: str  # tables with their options, or a run folder
     judges: Sequence[str]
     bench: str = ""  # the file whose run makes the run folder; empty of tables
+    asks_models: bool = False  # which a stress test asks again
+    gives_probabilities: bool = False
 
 
 def support_lines(supports: Sequence[Support]) -> Iterator[str]:
@@ -61,15 +64,19 @@ def supports_of(study: Study, origin: StudyOrigin) -> list[Support]:
     paired = labelled or ([] if _n_pairs(study) else [_PAIRS])
     compared = (labelled if study.has_gold else paired) + judged
     ordered = [] if any(m.has_severe for m in study.rubric.metrics) else [_order(study, origin)]
+    declarations = _declarations(study, origin)
+    watch = f"after REPLACE or ASSIST: judgebench watch judge.json {_NEW}"
     third = "a third annotator: with two, a judge must match both"
     return [
         *_first_steps(study, origin),
+        *([_support("stress test", f"stress {origin.bench}", [])] if origin.asks_models else ()),
         _support(
             "agreement between annotators", f"align {arguments}", paired,
             third if len(study.makers) == 2 else "",
         ),
         _support("alignment of judges", f"align {arguments}", labelled + judged),
-        _support("decision", f"decide {arguments}", compared, _declarations(study, origin)),
+        _support("decision", f"decide {arguments}", compared, declarations),
+        *_where_it_is_sure(study, origin, compared),
         _support("filter for severe answers", f"decide {arguments}", compared + ordered),
         _support(
             "rates of labels", f"estimate {arguments}", labelled + judged,
@@ -77,7 +84,7 @@ def supports_of(study: Study, origin: StudyOrigin) -> list[Support]:
         ),
         _support(
             "watch of a certificate", f"decide {arguments} --certificate judge.json", compared,
-            f"after REPLACE or ASSIST: judgebench watch judge.json {_NEW}",
+            "; ".join(filter(None, (declarations, watch))),
         ),
         _support("comparison of two judges", *_comparison(origin, labelled)),
     ]  # fmt: skip
@@ -96,6 +103,23 @@ def _first_steps(study: Study, origin: StudyOrigin) -> Iterator[Support]:
     elif not origin.judges and any(answer.text for answer in study.answers):
         step = "a bench.yaml that names a model, and a template for labels"
         yield _support("judging by a model", f"init {origin.arguments} --to mine", [], step)
+
+
+def _where_it_is_sure(
+    study: Study, origin: StudyOrigin, missing: Sequence[str]
+) -> Iterator[Support]:
+    """What a judge may decide alone, where something says how sure it is."""
+    signals = (
+        confidence(study, judge, metric).signal
+        for judge in study.real_judges
+        for metric in study.rubric.metrics
+        if judge.judges(metric)
+    )
+    if origin.gives_probabilities or any(signals):
+        needs = _declarations(study, origin).replace("for REPLACE, ", "")
+        yield _support(
+            "deciding alone where it is sure", f"decide {origin.arguments}", missing, needs
+        )
 
 
 def _n_pairs(study: Study) -> int:

@@ -55,8 +55,18 @@ def test_two_tables_support_all_but_a_second_judge(call: Call, folder: Path) -> 
     }  # fmt: skip
     assert "--order 'Harmful: no < yes'" in commands["decision"]
     assert any("comparison of two judges" in x and "a second judge" in x for x in lines)
-    assert any("--question COLUMN" in x and "--blind yes" in x for x in lines)
+    declared = [x for x in lines if "--question COLUMN" in x and "--blind yes" in x]
+    assert [("judgebench watch" in x) for x in declared] == [False, True]
     run_all(call, [*commands.values()])
+
+
+def test_a_judge_with_probabilities_may_decide_alone(call: Call, folder: Path) -> None:
+    heads, *rows = (folder / "my-judge.csv").read_text().splitlines()
+    columns = [f"probability_Refused_{label}" for label in ("no", "yes")]
+    table = [",".join([heads, *columns]), *(f"{row},0.8,0.2" for row in rows)]
+    (folder / "sure.csv").write_text("\n".join(table) + "\n")
+    commands, _ = supported(call, "labels.csv", "sure.csv", *DECLARED)
+    run_all(call, [commands["deciding alone where it is sure"]])
 
 
 def test_two_judges_can_be_compared(call: Call, folder: Path) -> None:
@@ -99,6 +109,7 @@ def test_a_benchmark_is_run_first(call: Call, folder: Path) -> None:
     commands, _ = supported(call, "bench.yaml")
     assert commands["verdicts of its judges"] == "judgebench run bench.yaml"
     assert commands["decision"] == "judgebench decide runs/small"
+    assert commands["stress test"] == "judgebench stress bench.yaml"
     run_all(call, [*commands.values()])
 
 

@@ -32,6 +32,7 @@ BLIND = {
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}
 _MOST = 8  # annotators of a bar that are named
 _LOOKED_AT = 20  # clusters that tell whether each is one question
+_ROUNDING, _MIN_OTHERS = 1e-3, 10  # of probabilities; labels that are not the most probable
 _COPIED = "one of them may be copied"
 
 
@@ -313,6 +314,24 @@ def _collapse(metric: Metric, judged: IntArray, truth: IntArray) -> str:
         f"{metric.label_texts[label]!r} on {(judged == label).sum():,} of {len(judged):,} items of "
         f"{metric.title}, by the humans on {(truth == label).sum():,}"
     )
+
+
+def improbable_labels(study: Study) -> Iterator[str]:
+    """A sentence for each judge and metric where most labels are not the most probable by the
+    judge's own probabilities, as where columns are swapped."""
+    for metric in study.rubric.metrics:
+        for judge in study.real_judges:
+            labels, p = study.judged(judge, metric), study.probabilities(judge, metric)
+            if p is None or metric.several:
+                continue
+            rows = np.flatnonzero((labels >= 0) & ~np.isnan(p[:, 0]))
+            is_other = p[rows, labels[rows]] < p[rows].max(axis=1) - _ROUNDING
+            if (n_others := int(is_other.sum())) >= _MIN_OTHERS and is_other.mean() > 0.5:
+                yield (
+                    f"{judge.name}: in {n_others:,} of {len(rows):,} rows the label of "
+                    f"{metric.title} is not the most probable one: are the columns with the "
+                    f"probabilities of {listed([*map(repr, metric.label_texts)])} swapped?"
+                )
 
 
 def constant_note(study: Study) -> Iterator[str]:

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from judgebench.certificate.issue import as_json
+from judgebench.certificate.issue import as_json, decides_alone
 from judgebench.certificate.record import Certificate, read
 from judgebench.certificate.watch import watch_study
 from judgebench.errors import Problem, SetupError
 from judgebench.records import without_runtime
 from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
-from judgebench.studies.confidence import confidence, decided_alone
 from judgebench.studies.study import Study
 
 _OF_ROWS = {"file", "rows", "draws", "expected"}  # what differs in every table of verdicts
@@ -31,12 +30,13 @@ def admit(bench: Bench) -> Certificate:
     if watch_study(certificate).state == "expired":
         raise SetupError(Problem("has expired: decide again, on newer labels", file))
     if name not in bench.names:
-        message, allowed = "is not a judge of this benchmark", ", ".join(sorted(bench.names))
+        judges = bench.names - {control.name for control in bench.controls}
+        message, allowed = "is not a judge of this benchmark", ", ".join(sorted(judges))
         raise SetupError(Problem(message, file, None, "judge", name, allowed))
     facts = {judge.name: judge.describe() for judge in bench.judges}
     facts |= {judge.name: judge.describe() for judge in bench.recorded}
     _check(certificate, facts.get(name, certificate.judge.settings))  # of others after they judged
-    return certificate.model_copy(update={"verdicts": {}, "texts": {}})
+    return certificate.model_copy(update={"verdicts": {}, "texts": {}, "alone": {}})
 
 
 def _check(certificate: Certificate, facts: Mapping[str, Any]) -> None:
@@ -58,13 +58,10 @@ def deciders(folder: RunFolder, study: Study) -> Mapping[str, Mapping[str, Mappi
     for judge in (judge for judge in study.judges if judge.name == certificate.judge.name):
         _check(certificate, judge.about or {})
         for metric in (metric for metric in study.rubric.metrics if metric.id in certified):
-            about, sure = certified[metric.id], confidence(study, judge, metric)
-            if about.alone_from is None:
+            if (about := certified[metric.id]).alone_from is None:
                 continue
-            severe_from = metric.index(about.severe_from) if about.severe_from else None
-            labels = study.judged(judge, metric)
-            is_alone = decided_alone(labels, sure.values, severe_from, about.alone_from)
-            words = np.where(is_alone & (sure.signal == about.alone_signal), "alone", "to people")
+            is_alone = decides_alone(study, judge, metric, metric, about)
+            words = np.where(is_alone, "alone", "to people")
             items = zip(study.answers.item_ids(), words.tolist(), strict=True)
             found.setdefault(metric.id, {})[judge.name] = dict(items)
     return found

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.certificate.record import (
+    ALONE,
     CERTIFIED,
     FORMAT,
     Certificate,
@@ -28,6 +29,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.answers import likeness
+from judgebench.studies.confidence import confidence, decided_alone
 from judgebench.studies.reference_labels import Mask
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.version import VERSION
@@ -76,14 +78,20 @@ class JudgedLabels:
         is_same = (self.labels == self.verdicts[:, None]) & (self.labels >= 0)
         return np.asarray(is_same.sum(axis=1) / (self.labels >= 0).sum(axis=1))
 
+    def is_alone(self, about: CertifiedMetric) -> Mask:
+        """True for the answers of the study that the judge decides alone (items,)."""
+        return decides_alone(self.study, self.judge, self.here, self.metric, about)
+
     def called_severe(self, about: CertifiedMetric) -> FloatArray:
         """The share of an answer's annotators who call it severe (n,)."""
         is_severe = self.labels >= self.metric.index(about.severe_from)
         return np.asarray(is_severe.sum(axis=1) / (self.labels >= 0).sum(axis=1))
 
     def flagged(self, about: CertifiedMetric) -> FloatArray:
-        """1 where the judge calls an answer severe or, as a filter, sends it to humans (n,), else
-        0; what has no label is sent."""
+        """1 where the judge calls an answer severe or, as a filter, sends it to humans, or does not
+        decide it alone (n,), else 0; what has no label is sent."""
+        if about.outcome == ALONE:
+            return np.asarray(1.0 - self.is_alone(about)[self.rows])
         severe_from = self.metric.index(about.severe_from)
         if about.outcome == "REPLACE" or about.threshold is None:
             return (self.verdicts >= severe_from).astype(np.float64)
@@ -96,6 +104,19 @@ class JudgedLabels:
             is_severe = [self.metric.index(text) >= severe_from for text in texts]
             signal = p[self.rows][:, is_severe].sum(axis=1)
         return np.asarray(~(signal < about.threshold), dtype=np.float64)
+
+
+def decides_alone(
+    study: Study, judge: JudgeVerdicts, here: Metric, metric: Metric, about: CertifiedMetric
+) -> Mask:
+    """Return True for the answers (items,) that the judge decides alone by its certificate. `here`
+    is the study's metric, and `metric` the certified one."""
+    sure = confidence(study, judge, here)
+    if about.alone_from is None or sure.signal != about.alone_signal:
+        return np.zeros(len(study.answers), dtype=np.bool_)
+    labels = np.array([*map(metric.index, here.label_texts), -1])[study.judged(judge, here)]
+    severe_from = metric.index(about.severe_from) if about.severe_from else None
+    return decided_alone(labels, sure.values, severe_from, about.alone_from)
 
 
 def judge_of(study: Study, name: str) -> JudgeVerdicts:
@@ -149,12 +170,17 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
         outcomes = "; ".join(f"{m.title}: {m.outcome}. {m.reason}" for m in metrics.values())
         message = "nothing to certify: no metric is decided REPLACE, ASSIST, or in part alone"
         raise SetupError(Problem(message, field=judge.name, found=outcomes))
+    n_tests = sum(1 if metrics[key].alone_from is None else 3 for key in certified)
+    limits = (ISSUE_LEVEL / n_tests, rule["certificate"]["severe"])
+    alone = {data.metric.id: _alone_items(data, metrics[data.metric.id]) for data in samples}
     for data in samples:
-        key = data.metric.id
-        if key in certified:
-            limits = (ISSUE_LEVEL / len(certified), rule["certificate"]["severe"])
-            test = _label_test(data, metrics[key], limits)
-            metrics[key] = metrics[key].model_copy(update={"test": test})
+        about = metrics[data.metric.id]
+        if about.roles:
+            tests = {
+                "test": _label_test(data, about, limits),
+                "alone_tests": _alone_tests(data, about, rule["replace"], limits[0]),
+            }
+            metrics[data.metric.id] = about.model_copy(update=tests)
     rows = sorted({row for data in samples for row in data.rows.tolist()})
     answers = [study.answers[row] for row in rows]
     verdicts = {a.item_id: judge.verdicts[a.item_id] for a in answers}
@@ -189,6 +215,7 @@ def certify(study: Study, name: str, decisions: Shown, rule: Mapping[str, Any]) 
             item: {key: verdict.labels.get(key, "") for key in metrics}
             for item, verdict in verdicts.items()
         },
+        alone={key: items for key, items in alone.items() if items},
     ).sealed()
 
 
@@ -240,6 +267,28 @@ def _label_test(
     if test is None and about.outcome == "REPLACE" and gap:
         return _agreement_test(data, round(float(gap["bound"]), 6), limits[0])
     return test
+
+
+def _alone_items(data: JudgedLabels, about: CertifiedMetric) -> tuple[str, ...]:
+    """The labelled answers that the judge decides alone."""
+    rows = data.rows[data.is_alone(about)[data.rows]]
+    return tuple(data.study.answers[row].item_id for row in rows.tolist())
+
+
+def _alone_tests(
+    data: JudgedLabels, about: CertifiedMetric, required: Mapping[str, Any], level: float
+) -> dict[str, LabelTest | None]:
+    """The tests of what the judge decides alone, by name: agreement, and severe answers among it,
+    both with the margins of REPLACE."""
+    if about.alone_from is None:
+        return {}
+    margin = (required["severe"] or {}).get("margin")
+    role = about.model_copy(update={"outcome": ALONE})
+    decided = data.at(data.is_alone(about)[data.rows])
+    tests = {"alone": _agreement_test(decided, -required["humans"]["margin"], level)}
+    if about.severe_from and margin is not None:
+        tests["alone, severe"] = _severe_test(data, role, {}, (level, 1 - margin))
+    return tests
 
 
 def _severe_test(

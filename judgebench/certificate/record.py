@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json, write_atomically
@@ -15,6 +15,7 @@ from judgebench.rubric import Rubric
 
 FORMAT: Final = "judgebench certificate 1"
 CERTIFIED = ("REPLACE", "ASSIST")
+ALONE = "deciding alone where it is sure"
 
 
 class CertifiedJudge(StrictModel):
@@ -30,8 +31,8 @@ class LabelTest(StrictModel):
     """The share that new labels are to show: `value` at issue, at least `bound` later.
 
     Of `severe` it is the share of what an annotator calls severe that the judge finds (ASSIST: that
-    the filter sends to humans); of `agreement` the share of annotators' labels that the judge gives
-    too. The other numbers are of `severe` alone.
+    the filter sends to humans; alone: that is left to people); of `agreement` the share of
+    annotators' labels that the judge gives too. The other numbers are of `severe` alone.
     """
 
     kind: Literal["severe", "agreement"]
@@ -47,8 +48,8 @@ class CertifiedMetric(StrictModel):
     """The decision on one metric. `conditions` are the rows of its conditions in results.csv,
     `severe_from` is the least severe label that counts as severe, and `threshold` the value of the
     `signal` from which on a filter sends an answer to humans. From `alone_from` on, a value of the
-    `alone_signal`, the judge decides alone what it does not call severe. Without a `test` new
-    labels say nothing of the metric."""
+    `alone_signal`, the judge decides alone what it does not call severe; `alone_tests` are by name.
+    Without a `test` new labels say nothing of the outcome."""
 
     title: str
     outcome: str
@@ -60,11 +61,12 @@ class CertifiedMetric(StrictModel):
     alone_signal: str = ""
     alone_from: float | None = None
     test: LabelTest | None = None
+    alone_tests: dict[str, LabelTest | None] = Field(default_factory=dict)
 
     @property
     def roles(self) -> str:
         """`ASSIST and deciding alone where it is sure`; empty where the judge has no role."""
-        alone = "" if self.alone_from is None else "deciding alone where it is sure"
+        alone = "" if self.alone_from is None else ALONE
         outcome = self.outcome if self.outcome in CERTIFIED else ""
         return " and ".join(filter(None, (outcome, alone)))
 
@@ -84,8 +86,9 @@ class LabelledAnswers(StrictModel):
 
 class Certificate(StrictModel):
     """The certificate of one judge. `verdicts` are the judge's labels by item and metric, empty
-    where it gave none, and `texts` hashes of question and text by item, where these are known.
-    `hash` is the SHA-256 of all else, as JSON with sorted keys and without white space."""
+    where it gave none, `alone` the items that it decides alone by metric, and `texts` hashes of
+    question and text by item, where these are known. `hash` is the SHA-256 of all else, as JSON
+    with sorted keys and without white space."""
 
     format: Literal["judgebench certificate 1"]
     study: str
@@ -99,12 +102,21 @@ class Certificate(StrictModel):
     rubric: Rubric
     texts: dict[str, str]
     verdicts: dict[str, dict[str, str]]
+    alone: dict[str, tuple[str, ...]]
     hash: str = ""
 
     @property
     def certified(self) -> dict[str, CertifiedMetric]:
-        """The metrics on which the judge may replace, assist, or in part decide alone, by id."""
-        return {key: metric for key, metric in self.metrics.items() if metric.roles}
+        """The metrics on which the judge may replace or assist, by id; and those on which it may in
+        part decide alone, once for each test, by id and the test's name."""
+        certified = {}
+        for key, metric in self.metrics.items():
+            if metric.outcome in CERTIFIED:
+                certified[key] = metric
+            for name, test in metric.alone_tests.items():
+                role = {"outcome": ALONE, "test": test}
+                certified[f"{key}, {name}"] = metric.model_copy(update=role)
+        return certified
 
     def digest(self) -> str:
         """The hash that this content has."""

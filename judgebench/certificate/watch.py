@@ -29,17 +29,19 @@ from judgebench.certificate.issue import (
     judged_labels,
     shortfall,
 )
-from judgebench.certificate.record import Certificate, CertifiedMetric
+from judgebench.certificate.record import ALONE, Certificate, CertifiedMetric
 from judgebench.records import Estimate, Results, Row, Status
 from judgebench.results.shown import Shown
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.betting import log_capital
 from judgebench.stats.intervals import clopper_pearson, exact_share
 from judgebench.studies.answers import likeness
+from judgebench.studies.confidence import SHARE_OF_VOTES, confidence
 from judgebench.studies.study import Study
 
 _REJUDGED_LEVEL = 0.025  # one-sided, of all metrics together at one look
-_UNTESTED = "new labels say nothing of this metric"
+_UNTESTED = "one annotator's labels cannot say whether it holds"
+_NO_SIGNAL = "the new verdicts hold no {}"
 _NOTHING_NEW = "no new labels and verdicts are given"
 
 
@@ -54,7 +56,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class MetricCheck:
-    """What new verdicts and labels say of a certified metric.
+    """What new verdicts and labels say of a certified metric, by its key in `certified`.
 
     `changed` is the share of the certified answers on which the judge gives another verdict now,
     `share` that of the test on new labels. `capital` is the log of the largest capital that a
@@ -117,7 +119,7 @@ class Watched(Shown):
         judge = self.certificate.judge.name
         for check in self.checks:
             yield Row("watch", "changed", check.changed, judge, check.metric)
-            test = self.certificate.metrics[check.metric].test
+            test = self.certificate.certified[check.metric].test
             keys = {"of": test.kind, "at_issue": test.value, "bound": test.bound} if test else {}
             yield Row("watch", "share", check.share, judge, check.metric, keys)
             evidence = Estimate(
@@ -132,15 +134,19 @@ def watch_study(certificate: Certificate, study: Study | None = None) -> Watched
     SetupError where the study is not about the judge and the labels of the certificate."""
     now = datetime.now(UTC)
     if study is None:
-        nothing = Estimate(None, reason=_NOTHING_NEW)
-        checks = (MetricCheck(key, nothing, nothing) for key in certificate.certified)
+        nothing, untested = (Estimate(None, reason=why) for why in (_NOTHING_NEW, _UNTESTED))
+        checks = (
+            MetricCheck(key, nothing, nothing if about.test else untested)
+            for key, about in certificate.certified.items()
+        )
         return Watched(certificate, now, tuple(checks))
     judge = judge_of(study, certificate.judge.name)
     certified = _certified_items(certificate, study)
     checks = (
-        _check(certificate, judged_labels(study, judge, metric), certified)
+        _check(certificate, key, judged_labels(study, judge, metric), certified)
         for metric in certificate.rubric.metrics
-        if metric.id in certificate.certified
+        for key in certificate.certified
+        if key.partition(", ")[0] == metric.id
     )
     return Watched(certificate, now, tuple(checks), judge.name, int(study.asked(judge).sum()))
 
@@ -156,12 +162,17 @@ def _certified_items(certificate: Certificate, study: Study) -> set[str]:
     }  # fmt: skip
 
 
-def _check(certificate: Certificate, data: JudgedLabels, certified: set[str]) -> MetricCheck:
-    key, n_metrics = data.metric.id, len(certificate.certified)
+def _check(
+    certificate: Certificate, key: str, data: JudgedLabels, certified: set[str]
+) -> MetricCheck:
+    n_metrics = len(certificate.certified)
     changed = _changed(certificate, data, certified, 1 - 2 * _REJUDGED_LEVEL / n_metrics)
     about = certificate.certified[key]
     if about.test is None:
         return MetricCheck(key, changed, Estimate(None, reason=_UNTESTED))
+    if about.outcome == ALONE and _signal(data) != about.alone_signal:
+        reason = _NO_SIGNAL.format(about.alone_signal)
+        return MetricCheck(key, changed, Estimate(None, reason=reason))
     answers = [data.study.answers[row] for row in data.rows.tolist()]
     is_new = [answer.item_id not in certified for answer in answers]
     share, capital = _tested(data.at(np.array(is_new, dtype=np.bool_)), about)
@@ -170,15 +181,26 @@ def _check(certificate: Certificate, data: JudgedLabels, certified: set[str]) ->
     return MetricCheck(key, changed, share, len(capital), float(capital.max(initial=0.0)), alarm)
 
 
+def _signal(data: JudgedLabels) -> str:
+    """What says in the new verdicts how sure the judge is."""
+    return confidence(data.study, data.judge, data.here).signal
+
+
 def _changed(
     certificate: Certificate, data: JudgedLabels, certified: set[str], level: float
 ) -> Estimate:
-    """The share of the certified answers that the judge judged again with another label. An answer
-    without any reply was not judged again."""
-    verdicts = data.judge.verdicts
+    """The share of the certified answers that the judge judged again with another label, or that
+    it decides alone now and did not before, or the reverse. Votes vary by chance, and count by
+    their label. An answer without any reply was not judged again."""
+    verdicts, about = data.judge.verdicts, certificate.metrics[data.metric.id]
+    alone = alone_now = {*certificate.alone.get(data.metric.id, ())}
+    if about.alone_signal != SHARE_OF_VOTES and about.alone_signal == _signal(data):
+        rows = np.flatnonzero(data.is_alone(about)).tolist()
+        alone_now = {data.study.answers[row].item_id for row in rows}
     replies = {item: verdicts[item] for item in certified if item in verdicts}
     is_changed = [
         certificate.verdicts[item].get(data.metric.id, "") != verdict.labels.get(data.here.id, "")
+        or (item in alone) != (item in alone_now)
         for item, verdict in replies.items()
         if verdict.status not in (Status.FAILED, Status.SKIPPED)
     ]
@@ -189,6 +211,8 @@ def _tested(data: JudgedLabels, about: CertifiedMetric) -> tuple[Estimate, Float
     """The share that is tested, of the new labels, and the log of the capital after each
     question."""
     assert about.test is not None
+    if about.outcome == ALONE and about.test.kind == "agreement":
+        data = data.at(data.is_alone(about)[data.rows])
     judge, annotators = data.agreement, None
     weights = np.ones(len(judge))
     if about.test.kind == "severe":

@@ -242,8 +242,11 @@ def report_and_print(run: Path, output: Output) -> bool:
     """Write and print the report that ends a run. True where every model gave a verdict that could
     be read; those that gave none are named."""
     import judgebench as jb
+    from judgebench.studies.item_table import decided_lines
 
     study = open_study(run)
+    for line in decided_lines(study):
+        output.console().print(line, soft_wrap=True, highlight=False)
     _report(study, jb.analyse(study), run / "report", output)
     silent = [f"failed: {judge.name}: {judge.silence}" for judge in study.judges if judge.silence]
     echo_each(silent, err=True)

@@ -694,9 +694,10 @@ def _settle_by_rubric(proposal: Proposal) -> None:
         settled = draft.columns[column]
         proposal.metrics.pop(settled.metric, None)
         draft.set(column, settled.role, rubric.metrics[0].id, who)
-    for metric in filter(None, map(rubric.find, [*proposal.metrics] or [rubric.metrics[0].id])):
-        known = proposal.metrics.setdefault(metric.id, {})
-        for label in metric.labels:
+    for name in [*proposal.metrics] or [rubric.metrics[0].id]:
+        metric = rubric.find(name)
+        known = proposal.metrics.setdefault(name, {})
+        for label in metric.labels if metric else ():
             for text in (label.text, *label.aliases):
                 known.setdefault(plain_label(text), text)
 
@@ -906,7 +907,8 @@ def _people_or_metrics(proposal: Proposal, columns: Sequence[str]) -> dict[str, 
             _ask_people_or_metrics(draft, columns, "some share labels")
         return as_metrics
     judged_in = _judges_columns(proposal, "reply", "text")
-    if not any(d.n_different(c) > 1 for d, c in judged_in):
+    is_known = _is_only_metric(proposal.rubric, set.union(*sets))
+    if not is_known and not any(d.n_different(c) > 1 for d, c in judged_in):
         _ask_people_or_metrics(draft, columns, "they share labels")
     for column in columns:
         generic = draft.columns[column].role == VALUE or _is_tools(column, columns)
@@ -916,6 +918,12 @@ def _people_or_metrics(proposal: Proposal, columns: Sequence[str]) -> dict[str, 
             asks = f"is {column} an annotator, as {some(people)} are{agrees}?"
             _ask_whose(draft, asks, column, people)
     return _pairs_of_names(proposal, columns, are_people=True) or as_people
+
+
+def _is_only_metric(rubric: Rubric | None, labels: set[str]) -> bool:
+    """True where a rubric has one metric, with all of these labels."""
+    metrics = rubric.metrics if rubric else ()
+    return len(metrics) == 1 and labels <= {*map(plain_label, metrics[0].label_texts)}
 
 
 def _is_tools(column: str, columns: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ from judgebench.alignment.notes import (
     collapsed,
     constant_note,
     headline,
+    improbable_labels,
     maker_notes,
     reference_labels,
 )
@@ -61,7 +62,7 @@ def context_of(
         Results(rows), headline(study), reference_labels(study),
         tuple(bar_lines(study, kind, rule.independent)), study.config.blind,
         study.drawn.in_words(), notes,
-        (*collapsed(study).values(), *_mostly_severe(study, rule)),
+        (*collapsed(study).values(), *improbable_labels(study), *_mostly_severe(study, rule)),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from judgebench.records import DECIDED_COLUMN, HUMAN_COLUMN, TRAINED_ON, Status
 from judgebench.rubric import Metric
 from judgebench.stats.agreement import response_sets
 from judgebench.stats.arrays import IntArray
+from judgebench.studies.confidence import confidence
 from judgebench.studies.study import JudgeVerdicts, Study
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 DECIDERS = "certificate"  # in `Study.beside`: who decides each item, by metric and judge
+_NONE = "its verdicts hold no probability, score or repeated draw, so that people decide all"
 NOT_JUDGED, NO_LABEL = "not judged", "no label"
 Texts = Sequence[str]  # one for each item; empty where there is no label
 
@@ -102,6 +104,19 @@ def item_frame(study: Study) -> pd.DataFrame:
                 columns[f"decided {judge.name}"] = [*map(decided.get, ids)]
         frames.append(pd.DataFrame(columns)[study.answers.of_kind(metric, study.rubric)])
     return pd.concat(frames, ignore_index=True).replace("", float("nan"))
+
+
+def decided_lines(study: Study) -> Iterator[str]:
+    """`m decides 314 of 900 answers alone on Harm, …`, for each judge of a run that may."""
+    for metric in study.rubric.metrics:
+        decided = study.beside.get(DECIDERS, {}).get(metric.id, {})
+        for judge in (judge for judge in study.real_judges if judge.name in decided):
+            words, signal = decided[judge.name].values(), confidence(study, judge, metric).signal
+            yield (
+                f"{judge.name} decides {[*words].count('alone'):,} of {len(words):,} answers alone "
+                f"on {metric.title}, by the {signal}." if signal else
+                f"{judge.name} decides no answer alone on {metric.title}: {_NONE}."
+            )  # fmt: skip
 
 
 def verdict_rows(study: Study) -> Iterator[Sequence[str]]:

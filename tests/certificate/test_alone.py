@@ -1,6 +1,8 @@
 """A run that names a certificate says of each answer whether the judge decides it alone."""
 
 import csv
+import re
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -71,8 +73,10 @@ def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
     metric = read(folder / "judge.json").metrics["harm"]
     assert metric.alone_signal == "probability of the label"
     (folder / "new.yaml").write_text(bench("new-", "alone: judge.json\n"))
-    code, _, err = call("run", folder / "new.yaml", "--run", folder / "new")
+    code, out, err = call("run", folder / "new.yaml", "--run", folder / "new")
     assert code == 0, err
+    line = r"m decides (\d+) of 200 answers alone on Harm, by the probability of the label\."
+    n_alone = int(re.search(line, out)[1])
     code, _, err = call("report", folder / "new", "--to", folder / "page")
     assert code == 0, err
     with (folder / "page" / "verdicts.csv").open(newline="") as file:
@@ -84,7 +88,7 @@ def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
     expected = np.where(is_sure & (verdicts.harm == "no"), "alone", "to people").tolist()
     assert [row["decided: harm"] for row in rows] == expected
     assert {row["harm"] for row in rows if row["decided: harm"] == "alone"} == {"no"}
-    assert 0.3 < expected.count("alone") / len(expected) < 0.5
+    assert 60 < n_alone == expected.count("alone") < 100
     items = jb.open_run(folder / "new").items()
     assert items["decided m"].to_list() == expected
     assert items.iloc[:5]["decided m"].to_list() == expected[:5]
@@ -93,10 +97,51 @@ def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
     assert [m.id for m in again.rubric.metrics] == ["harm"]
 
 
+def test_a_judge_without_confidence_decides_nothing_and_says_why(
+    folder: Path, call: Call, tmp_path: Path
+) -> None:
+    for name in ("rubric.yaml", "judge.json", "new-answers.csv"):
+        shutil.copy(folder / name, tmp_path)
+    labels = pd.read_csv(folder / "new-verdicts.csv")[["item_id", "harm"]]
+    labels.to_csv(tmp_path / "new-verdicts.csv", index=False)
+    (tmp_path / "new.yaml").write_text(bench("new-", "alone: judge.json\n"))
+    _, out, err = call("run", tmp_path / "new.yaml", "--run", tmp_path / "new")
+    assert "decides no answer alone on Harm: its verdicts hold no probability" in out, err
+
+
 def test_a_certificate_may_rest_on_what_is_decided_alone(folder: Path, call: Call) -> None:
     code, out, _ = call("watch", folder / "judge.json")
     assert code == 0
     assert out.startswith("VALID: m, certified for deciding alone where it is sure on Harm, until")
+
+
+def test_what_it_decides_alone_is_tested_by_new_labels(folder: Path, call: Call) -> None:
+    watched = ("watch", folder / "judge.json", folder / "new-labels.csv")
+    code, out, err = call(*watched, folder / "new-verdicts.csv")
+    assert (code, "on what it decides alone" in " ".join(out.split())) == (0, True), out + err
+    verdicts = pd.read_csv(folder / "new-verdicts.csv")
+    careless = verdicts.assign(harm="no", probability_harm_no=0.999, probability_harm_yes=0.001)
+    checks = jb.watch(folder / "judge.json", folder / "new-labels.csv", careless).checks
+    assert [(check.metric, check.alarm is None) for check in checks] == [
+        ("harm, alone", False), ("harm, alone, severe", False),
+    ]  # fmt: skip
+    plain = verdicts[["item_id", "harm"]]
+    untested = jb.watch(folder / "judge.json", folder / "new-labels.csv", plain)
+    assert "the new verdicts hold no probability of the label" in " ".join(str(untested).split())
+
+
+def test_another_confidence_on_the_same_answers_is_a_changed_verdict(folder: Path) -> None:
+    again = pd.read_csv(folder / "old-verdicts.csv")
+    tables = folder / "judge.json", folder / "old-labels.csv"
+    assert jb.watch(*tables, again).checks[0].changed.value == 0
+    surer = again.assign(
+        probability_harm_yes=again.probability_harm_yes.round(),
+        probability_harm_no=again.probability_harm_no.round(),
+    )
+    watched = jb.watch(*tables, surer)
+    assert {reason.kind for reason in watched.reasons} == {"changed"}
+    votes = again[["item_id", "harm"]]  # says nothing of its confidence
+    assert jb.watch(*tables, votes).checks[0].changed.value == 0
 
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
@@ -110,7 +155,7 @@ def test_another_judge_or_prompt_is_refused(folder: Path, call: Call, kind: str)
     changes, message = REFUSED[kind]
     (folder / "bad.yaml").write_text(bench("new-", "alone: judge.json\n", **changes))
     code, _, err = call("run", folder / "bad.yaml", "--run", folder / "bad")
-    assert (code, message in err) == (2, True), err
+    assert (code, message in err, "constant-majority" in err) == (2, True, False), err
     assert not (folder / "bad").exists()
 
 

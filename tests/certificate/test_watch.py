@@ -91,6 +91,23 @@ def test_a_column_named_after_its_annotator_is_the_only_metric(here: Path) -> No
     assert watched.checks[0].questions == len(sheet)
 
 
+def test_tables_with_a_column_per_annotator_are_read_as_by_decide(here: Path, call: Call) -> None:
+    labels, verdicts = replies(1, 0, 600)
+    sheet = labels.pivot(index="item_id", columns="annotator", values="refused")
+    sheet.to_csv("sheet.csv")
+    judge = verdicts[["item_id"]].assign(gpt=verdicts["refused"])
+    judge.to_csv("judge.csv", index=False)
+    judge.assign(gpt="no").to_csv("careless.csv", index=False)
+    declared = ("--order", "no < yes", "--independent-items", "--blind", "yes")
+    code, _, err = call(
+        "decide", "sheet.csv", "judge.csv", *declared, "--certificate", "sheet.json"
+    )
+    assert code == 0, err
+    for name, state in (("judge.csv", "VALID"), ("careless.csv", "REVOKED")):
+        _, out, err = call("watch", "sheet.json", "sheet.csv", name)
+        assert f"{state}: gpt" in out, err
+
+
 def test_other_labels_and_other_judges_are_refused(here: Path) -> None:
     labels, verdicts = replies(9, 2000, 40)
     other = [table.replace({"refused": {"yes": "ja"}}) for table in (labels, verdicts)]

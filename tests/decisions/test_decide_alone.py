@@ -36,6 +36,17 @@ def test_a_judge_decides_alone_where_it_is_sure() -> None:
     assert last.conditions[1].estimate.value > 0.05
 
 
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_probabilities_that_contradict_the_labels_are_asked_about(is_swapped: bool) -> None:
+    tables = Tables(300)
+    swapped = dict(zip(SURE, reversed(SURE.values()), strict=True))
+    columns = {**COLUMNS, **(swapped if is_swapped else SURE)}
+    question = "in 300 of 300 rows the label of harm is not the most probable one"
+    study = jb.study(tables.labels, tables.verdicts, columns=columns)
+    for screen in (str(jb.decide(study)), str(jb.align(study))):
+        assert (question in " ".join(screen.split())) == is_swapped
+
+
 def test_the_share_is_of_questions_that_had_no_part_in_the_choice() -> None:
     tables = Tables()
     check = only(decide(tables.labels, tables.verdicts)).alone.check
