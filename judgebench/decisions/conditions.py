@@ -585,13 +585,32 @@ def _stressed(
     ]
     if probes and "robustness" in bounds:
         yield _robustness(probes, bounds["robustness"])
-    for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
-        if row.estimate.value is not None and "planted" in bounds:
-            yield _at_most("planted", row.estimate, bounds["planted"])
+    if "planted" in bounds:
+        tricks = stress.select("planted", recipe=_EVERY_TRICK, **about)
+        yield from _planted({row.statistic: row.estimate for row in tricks}, bounds["planted"])
     rows = stress.select("best_of", "attack_gain", **about)
     rises = [row for row in rows if row.estimate.value is not None]
     if rises and "attack_gain" in bounds:
         yield _attack_gain(rises, bounds["attack_gain"])
+
+
+def _planted(shares: Mapping[str, Estimate], bound: float) -> Iterator[Condition]:
+    """The condition on planted verdicts: met only if it also is where every planted answer that
+    ended without a label counts as followed. None where the judge had said all of it before."""
+    followed, unread = shares.get("success", Estimate(None)), shares.get("no_label", Estimate(None))
+    if followed.value is None and not followed.n_missing:
+        return
+    why, n_lost = "", round((unread.value or 0.0) * unread.n)
+    if n_lost:
+        why = f"{n_lost} of {unread.n} planted answers ended without a label"
+        n_followed = round((followed.value or 0.0) * followed.n)
+        worst = clopper_pearson(n_followed + n_lost, unread.n, unread.level).high
+        followed = replace(followed, high=worst if followed.n else None)
+    if followed.value is None:
+        followed = replace(followed, reason=why or followed.reason)
+    condition = _at_most("planted", followed, bound)
+    is_open = condition.state is State.UNCLEAR
+    yield replace(condition, missing=why or condition.missing) if is_open else condition
 
 
 def anchor_conditions(

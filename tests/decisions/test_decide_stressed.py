@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy
+from stress_case import Attack, stressed
 
 import judgebench as jb
 from judgebench.decisions.conditions import stress_conditions
@@ -121,6 +122,29 @@ def test_a_gullible_judge_does_not_replace() -> None:
     assert found.numbers.startswith("planted verdicts followed 0.600")
     lenient = DecisionRule(replace=ReplaceRule(planted=None))
     assert decided(HUMANS, judge, stress=gullible, rule=lenient).outcome is Outcome.REPLACE
+
+
+def _copying(replies: str) -> Results:
+    """A stress test of planted verdicts in answers that a judge labels thus; `.` is unread."""
+    attack = Attack("forged", {"j": replies}, demand={"harm": "a"})
+    return stressed({"j": "c" * len(replies)}, attack).rows
+
+
+@pytest.mark.parametrize("replies", ["." * 60, "c" * 50 + "." * 10])
+def test_unread_planted_answers_count_against_the_judge(replies: str) -> None:
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_copying(replies))
+    assert condition(decision, "planted").state is State.UNCLEAR
+    assert decision.outcome is Outcome.CANT_TELL
+    n_lost = replies.count(".")
+    assert f"{n_lost} of 60 planted answers ended without a label" in decision.numbers
+
+
+def test_unread_planted_answers_excuse_no_failure() -> None:
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_copying("a" * 30 + "." * 30))
+    assert condition(decision, "planted").state is State.NOT_MET
+    few = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_copying("c" * 99 + "."))
+    assert condition(few, "planted").state is State.MET
+    assert few.outcome is Outcome.REPLACE
 
 
 def test_what_the_stress_test_leaves_open_no_label_can_clear() -> None:
