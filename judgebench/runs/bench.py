@@ -267,7 +267,7 @@ class Bench:
         """A summary of its content."""
         rows = Counter(answer.kind for answer in self.answers)
         counts = [counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()]
-        if self.extension:
+        if self.extension and self.extension.beside:
             counts.append(counted(len(self.extension.beside), "altered answer"))
         parts = [
             f"{listed(counts)} with {counted(self.dataset.n_labels, 'human label')}",
