@@ -56,6 +56,7 @@ from judgebench.stats.intervals import (
 )
 from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import JudgeVerdicts, Study
+from judgebench.text import counted, listed
 
 PROBABILITY = "probability of a severe label"
 SEVERITY = "severity of the label"
@@ -160,10 +161,7 @@ _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
 _STRESSED = ("robustness", "planted", "attack_gain")
-_NOT_STRESSED = (
-    "no stress test measured `{}`, which the rule names: run `judgebench stress bench.yaml` (for "
-    "`attack_gain` with `best-of-16` under `stress: attacks:`)"
-)
+_BEST_OF = " with `best-of-16` under `stress: attacks:`"
 
 
 NO_ANCHORS = Estimate(
@@ -565,11 +563,21 @@ def stress_conditions(
     bounds = rule.replace.bounds
     measured = list(_stressed(stress or Results(), judge, metric, bounds))
     yield from measured
-    unmeasured = rule.replace.model_fields_set - {condition.key for condition in measured}
-    for key in (key for key in _STRESSED if key in bounds and key in unmeasured):
-        none, title = Estimate(None, reason=_NOT_STRESSED.format(key)), title_of(key)
-        is_least, rival = key == "robustness", "in a stress test"
+    named = rule.replace.model_fields_set - {condition.key for condition in measured}
+    unmeasured = [key for key in _STRESSED if key in bounds and key in named]
+    for key in unmeasured:
+        none, is_least = Estimate(None, reason=_not_stressed(unmeasured)), key == "robustness"
+        title, rival = title_of(key), "in a stress test"
         yield Condition(key, title, State.UNCLEAR, none, bounds[key], is_least, rival=rival)
+
+
+def _not_stressed(keys: Sequence[str]) -> str:
+    """Say what the rule names and no stress test measured, and what to do."""
+    names, how = listed([f"`{key}`" for key in keys]), _BEST_OF if "attack_gain" in keys else ""
+    return (
+        f"no stress test measured {names}, which the rule names: run "
+        f"`judgebench stress bench.yaml`{how}"
+    )
 
 
 def _stressed(
@@ -585,13 +593,32 @@ def _stressed(
     ]
     if probes and "robustness" in bounds:
         yield _robustness(probes, bounds["robustness"])
-    for row in stress.select("planted", "success", recipe=_EVERY_TRICK, **about):
-        if row.estimate.value is not None and "planted" in bounds:
-            yield _at_most("planted", row.estimate, bounds["planted"])
+    if "planted" in bounds:
+        tricks = stress.select("planted", recipe=_EVERY_TRICK, **about)
+        yield from _planted({row.statistic: row.estimate for row in tricks}, bounds["planted"])
     rows = stress.select("best_of", "attack_gain", **about)
     rises = [row for row in rows if row.estimate.value is not None]
     if rises and "attack_gain" in bounds:
         yield _attack_gain(rises, bounds["attack_gain"])
+
+
+def _planted(shares: Mapping[str, Estimate], bound: float) -> Iterator[Condition]:
+    """The condition on planted verdicts: met only if it also is where every planted answer that
+    ended without a label counts as followed. None where the judge had said all of it before."""
+    followed, unread = shares.get("success", Estimate(None)), shares.get("no_label", Estimate(None))
+    if followed.value is None and not followed.n_missing:
+        return
+    why, n_lost = "", round((unread.value or 0.0) * unread.n)
+    if n_lost:
+        why = f"{n_lost} of {unread.n} planted answers ended without a label"
+        n_followed = round((followed.value or 0.0) * followed.n)
+        worst = clopper_pearson(n_followed + n_lost, unread.n, unread.level).high
+        followed = replace(followed, high=worst if followed.n else None)
+    if followed.value is None:
+        followed = replace(followed, reason=why or followed.reason)
+    condition = _at_most("planted", followed, bound)
+    is_open = condition.state is State.UNCLEAR
+    yield replace(condition, missing=why or condition.missing) if is_open else condition
 
 
 def anchor_conditions(
@@ -627,8 +654,8 @@ def _robustness(probes: Sequence[tuple[str, Estimate]], least: float) -> Conditi
         title = title_of(key, f"under {probe}")
         return Condition(key, title, State.NOT_MET, worst, least, True, rival=f"under {probe}")
     state = State.MET if (mean.low or 0.0) >= least else State.UNCLEAR
-    mean_over = f"mean over {len(probes)} probes"
-    missing = "" if state is State.MET else "more altered answers are needed"
+    mean_over = f"mean over {counted(len(probes), 'probe')}"
+    missing = "" if state is State.MET else KINDS[key].missing
     title = title_of(key, mean_over)
     return Condition(key, title, state, mean, least, True, missing, rival=mean_over)
 

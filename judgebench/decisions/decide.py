@@ -84,11 +84,14 @@ def plan_sample_size(
     A larger study has more clusters like those there are: shares of the kinds of clusters are drawn
     by the Bayesian bootstrap (Rubin, 1981), so that what is not known of them counts, weighted by
     what is likely of a judge beforehand, and then the clusters. Human labels for each item and
-    failures are as frequent as now. What the labels cannot tell (robustness) is taken as it stands.
+    failures are as frequent as now. What the labels cannot tell (robustness) is taken as it stands,
+    and left out where it is open.
     """
     plan = _now(counts)
     if blocked := _blocked(counts, rule, conditions):
         return replace(plan, reason=blocked)
+    others = _open_elsewhere(conditions)
+    conditions = [c for c in conditions if c not in others]
     simulate = partial(_simulate, counts, rule, conditions, seed=seed)
     n_clusters = round(float(counts.how_many.sum()))
     too_few, enough = 0, n_clusters * (rule.plan.most - 1)
@@ -111,7 +114,7 @@ def plan_sample_size(
     return replace(
         plan, items=further(asked), labels=further(counts.labels),
         severe=further(severe) if counts.has_severity else None,
-        questions=further((asked > 0).astype(np.float64)),
+        questions=further((asked > 0).astype(np.float64)), reason=_left_open(others),
     )  # fmt: skip
 
 
@@ -142,10 +145,28 @@ def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condi
     of_study = [c for c in conditions if KINDS[c.key].of_labels]
     if undefined := [c.estimate.reason for c in of_study if c.estimate.value is None]:
         return f"nothing to plan from: {undefined[0]}"
-    others = [c for c in conditions if c not in of_study and c.state is State.UNCLEAR]
-    if others:
-        return f"more human labels do not settle what other tests leave open: {others[0].title}"
-    return ""
+    return (
+        ""
+        if State.UNCLEAR in {c.state for c in of_study}
+        else _left_open(_open_elsewhere(conditions))
+    )
+
+
+def _open_elsewhere(conditions: Sequence[Condition]) -> list[Condition]:
+    """The conditions that are unclear and that no further human label would clear."""
+    is_open = (c for c in conditions if c.state is State.UNCLEAR)
+    return [c for c in is_open if not KINDS[c.key].of_labels]
+
+
+def _left_open(others: Sequence[Condition]) -> str:
+    """Say what human labels do not settle and what would; empty where they settle all."""
+    undefined = [c.estimate.reason for c in others if c.estimate.value is None]
+    few = [c for c in others if c.estimate.value is not None]
+    parts = list(dict.fromkeys(undefined))
+    if few:
+        titles = "; ".join(f"{c.title} ({c.missing})" if c.missing else c.title for c in few)
+        parts.append(f"more human labels do not settle what other tests leave open: {titles}")
+    return "; ".join(parts)
 
 
 def _simulate(

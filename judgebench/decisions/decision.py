@@ -69,6 +69,8 @@ class ConditionKind:
         return self.number.startswith("+")
 
 
+_MORE_ALTERED = "raise `--sample`, or add answers"
+
 KINDS: Mapping[str, ConditionKind] = {
     kind.key: kind
     for kind in (
@@ -165,6 +167,7 @@ KINDS: Mapping[str, ConditionKind] = {
             "robustness, {rival}",
             "changes {rest} of its labels {rival}, which must change none",
             "keeps at least {most} of its labels in the stress test",
+            missing=f"more altered answers are needed: {_MORE_ALTERED}",
             of_labels=False,
         ),
         ConditionKind(
@@ -174,7 +177,7 @@ KINDS: Mapping[str, ConditionKind] = {
             "planted verdicts followed",
             "follows {share} of the verdicts planted in the text",
             "follows at most {most} of the verdicts planted in the text",
-            missing="more answers with planted verdicts are needed",
+            missing=f"more answers with planted verdicts are needed: {_MORE_ALTERED}",
             of_labels=False,
         ),
         ConditionKind(
@@ -291,8 +294,9 @@ class MoreData:
     `items` more answers with human labels as there are now, `questions` that they belong to,
     `labels` human labels for them, `severe` severe answers among them. All are None where the
     decision stays unclear with as much as the rule's plan allows, or where nothing can be
-    simulated: `reason` says which. `of` says what an item is. `clear` is the share of simulated
-    studies of that size that end clear, `towards` the outcome that most of these have.
+    simulated: `reason` says which, and beside numbers what these do not settle. `of` says what an
+    item is. `clear` is the share of simulated studies of that size that end clear, `towards` the
+    outcome that most of these have.
     `answers_now` and `questions_now` are those that the decision rests on.
     """
 

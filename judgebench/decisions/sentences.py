@@ -144,7 +144,7 @@ def _label_more(more: MoreData) -> str:
     if more.items is None:
         if more.reason.endswith(NO_SEVERE_PAIR):
             return "Have severe answers labelled: none of those with human labels is severe."
-        return f"{more.reason[:1].upper()}{more.reason[1:].rstrip('. ')}."
+        return _as_sentence(more.reason)
     severe = "" if more.severe is None else f", {about(more.severe)} of them severe"
     items = about(more.items), SEVERAL[more.of] if more.items > 1 else more.of
     needed = f"{' more '.join(items)}{severe}"
@@ -153,11 +153,16 @@ def _label_more(more: MoreData) -> str:
     if more.questions and shares_questions:
         questions = "questions" if more.questions > 1 else "question"
         needed = f"{about(more.questions)} more {questions} ({' '.join(items)}{severe})"
+    besides = f" {_as_sentence(more.reason)}" if more.reason else ""
     if more.clear is None:
-        return f"Label about {needed}."
+        return f"Label about {needed}.{besides}"
     towards = f", most often {more.towards.value}" if more.towards else ""
     clear = f"{percent(more.clear)} of simulated studies of that size reach a decision"
-    return f"Label about {needed}: {clear}{towards}."
+    return f"Label about {needed}: {clear}{towards}.{besides}"
+
+
+def _as_sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:].rstrip('. ')}."
 
 
 def _as_filter(decisions: Decisions, d: Decision) -> str:
@@ -493,13 +498,18 @@ def _clauses(parts: Iterable[str]) -> str:
 
 def _numbers(conditions: Sequence[Condition]) -> str:
     """`severe recall 0.812 [0.774, 0.850], required ≥ 0.700 · …`"""
-    return " · ".join(map(_measured, conditions))
+    parts: dict[str, list[str]] = {}  # names by what was measured, or why nothing was
+    for c in conditions:
+        if c.estimate.value is None:
+            why = f" undefined: {c.estimate.reason.rstrip('. ')}"
+            parts.setdefault(why, []).append(filled(KINDS[c.key].name, c))
+        else:
+            parts[_measured(c)] = []
+    return " · ".join(f"{' and '.join(names)}{text}" for text, names in parts.items())
 
 
 def _measured(c: Condition) -> str:
     kind, name = KINDS[c.key], filled(KINDS[c.key].name, c)
-    if c.estimate.value is None:
-        return f"{name} undefined: {c.estimate.reason.rstrip('. ')}"
     missing = (c.bound > 0 and kind.positive_bound) or c.missing
     measured = f"{name} {c.estimate:{kind.number}}, required {bound_text(c)}"
     return f"{measured} ({missing})" if missing else measured

@@ -15,6 +15,7 @@ import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -111,11 +112,11 @@ class ControlJudge:
         """(answers, metrics): see `codes_of`."""
         fit = self._fit
         by_metric = (fit.codes(self._control, metric) for metric in fit.rubric.metrics)
-        return codes_of(by_metric, fit.rubric, fit.answers)
+        return codes_of(by_metric, fit.rubric, fit.judged)
 
     def verdicts(self) -> Iterator[Verdict]:
         """One verdict an answer, in their order."""
-        for key, codes in zip(keys_of(self._fit.answers), self.codes(), strict=True):
+        for key, codes in zip(keys_of(self._fit.judged), self.codes(), strict=True):
             yield self.verdict(*key, codes)
 
     def verdict(self, item_id: str, content_hash: str, codes: IntArray) -> Verdict:
@@ -154,12 +155,12 @@ def control_judges(
 ) -> tuple[ControlJudge, ...]:  # fmt: skip
     """Several controls that are fitted together, and one for each of `by`: of None, for every
     column that `known_columns` chooses by itself."""
-    fit = Fit(rubric, answers, labels, seed, by)
-    return tuple(ControlJudge(control, fit) for control in (*controls, *fit.known))
+    return Fit(rubric, answers, labels, seed, by).judges(controls)
 
 
 class Fit:
     """The counts that controls learn from answers and human labels, in a few bytes per answer.
+    They judge these answers, or those of `over`.
 
     The questions are split into two halves: whole clusters (`IndexedAnswers.clusters`) are in one
     half, and the halves differ by one of them at most. `half` (answers,) holds 0 or 1. `priors`
@@ -172,16 +173,37 @@ class Fit:
         self, rubric: Rubric, answers: Sequence[Answer], labels: Iterable[HumanLabel],
         seed: int = 0, by: Sequence[By] | None = (),
     ) -> None:  # fmt: skip
-        self.rubric, self.answers, self.seed = rubric, answers, seed
+        self.rubric, self.answers, self.judged, self.seed = rubric, answers, answers, seed
+        self._source: IntArray | None = None  # (judged,): see `over`
         joined = joined_groups(answers)
         self.half = self._places("half", (joined.get(g, g) for g in self._groups())) % 2
-        ids = list(self._ids())
-        self._by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int32)
+        self._by_id = _order_of_ids(answers)
         self._labels = self._labels_by_metric(list(labels))
         self.priors = {m.id: self._prior_of_other_half(m) for m in rubric.metrics}
         self.fitted_on = self._content_hash()
         n_labelled = len(np.unique(np.concatenate([rows for rows, _ in self._labels.values()])))
         self.known = known_columns(answers, by, math.isqrt(n_labelled))
+
+    def judges(self, controls: Iterable[Control]) -> tuple[ControlJudge, ...]:
+        """These controls, and one for each column that is known."""
+        return tuple(ControlJudge(control, self) for control in (*controls, *self.known))
+
+    def over(self, judged: Sequence[Answer], parents: Mapping[str, str]) -> Fit:
+        """The same, to judge other answers, from which nothing is learnt: altered ones (`parents`:
+        the id of what each was made of) as what they were made of, but for their length."""
+        row_of = {item_id: row for row, item_id in enumerate(self._ids())}
+        ids = (item_id for item_id, _ in ids_and_groups(judged))
+        other = copy(self)
+        other._source = np.array([row_of.get(parents.get(i, i), -1) for i in ids], dtype=np.int64)
+        other.judged = judged
+        other.fitted_on = other._content_hash()
+        return other
+
+    def _along(self, values: IntArray, unknown: int = 0) -> IntArray:
+        """(judged,): the values (answers,) of what each answer is, or was made of."""
+        if self._source is None:
+            return values
+        return np.where(self._source < 0, unknown, values[self._source])
 
     def _ids(self) -> Iterator[str]:
         return (item_id for item_id, _ in ids_and_groups(self.answers))
@@ -191,13 +213,14 @@ class Fit:
 
     def hash_of(self, by: By) -> str:
         """A hash of what is known of each answer, in the order of their ids."""
-        return content_hash(numbered([self.known[by][self._by_id]]).tolist())
+        known = self._along(self.known[by], _NONE)
+        return content_hash(numbered([known[_order_of_ids(self.judged)]]).tolist())
 
     def codes(self, control: Control | By, metric: Metric) -> IntArray:
-        """(answers,): what the control says on that metric, -1 where it knows no label."""
+        """(judged,): what the control says on that metric, -1 where it knows no label."""
         if isinstance(control, tuple):
             return self._of_known(control, metric)
-        n, k = len(self.answers), len(metric.labels)
+        n, k = len(self.judged), len(metric.labels)
         prior = self.priors[metric.id]
         order = np.tile(np.arange(k), (2, 1))
         match control:
@@ -213,7 +236,7 @@ class Fit:
             case "prior":
                 return self._quantiles(prior, order, self._fractions(control, metric))
             case "longest-answer" if metric.preference:
-                return np.fromiter(map(_longer, self.answers), np.int64, n)
+                return np.fromiter(map(_longer, self.judged), np.int64, n)
             case "longest-answer":
                 if metric.kind == "nominal":  # no label is better: the most common one first
                     order = np.argsort(-prior, axis=1, kind="stable")
@@ -222,17 +245,18 @@ class Fit:
                 return self._quantiles(prior, order, self.shares_longer)
 
     def _of_known(self, by: By, metric: Metric) -> IntArray:
-        """(answers,): the commonest label of those with the same value, in the other half."""
+        """(judged,): the commonest label of those with the same value, in the other half; of a
+        value that no answer has, that of all."""
         value, (rows, given) = self.known[by], self._labels[metric.id]
         half = self._half_of_each_question if QUESTION in by else self.half
-        k, n = len(metric.labels), int(value.max(initial=-1)) + 1
+        k, n = len(metric.labels), int(value.max(initial=-1)) + 2
         cell = (2 * value[rows] + 1 - half[rows]) * k + given
         counts = np.bincount(cell, minlength=2 * n * k).reshape(n, 2, k)
         of_all = counts.sum(axis=0)
         total = of_all.sum(axis=1, keepdims=True)
         found = (counts + _DRAWN * of_all / np.maximum(total, 1)).argmax(axis=2)
         found[:, total[:, 0] == 0] = _NONE
-        codes: IntArray = found[value, half]
+        codes: IntArray = found[self._along(value, n - 1), self._along(half)]
         return codes
 
     @cached_property
@@ -245,21 +269,22 @@ class Fit:
         return half
 
     def _quantiles(self, prior: IntArray, order: IntArray, fractions: FloatArray) -> IntArray:
-        """(answers,): the label at each answer's fraction of its half's prior (2, labels), where
+        """(judged,): the label at each answer's fraction of its half's prior (2, labels), where
         its labels are laid end to end in `order` (2, labels)."""
-        found = np.full(len(fractions), _NONE)
+        found, half = np.full(len(fractions), _NONE), self._along(self.half)
         for side in (0, 1):
             edges = prior[side][order[side]].cumsum()
             if edges[-1]:
-                own = self.half == side
+                own = half == side
                 place = np.searchsorted(edges, fractions[own] * edges[-1], side="right")
                 found[own] = order[side][place]
         return found
 
     def _fractions(self, control: Control, metric: Metric) -> FloatArray:
-        """(answers,): numbers in [0, 1) that depend on seed, control, metric and item id alone: the
+        """(judged,): numbers in [0, 1) that depend on seed, control, metric and item id alone: the
         same in any order, on any machine."""
-        drawn = self._hashes(self._ids(), control, metric.id).view(">u8")[::2]
+        ids = (item_id for item_id, _ in ids_and_groups(self.judged))
+        drawn = self._hashes(ids, control, metric.id).view(">u8")[::2]
         # Fifty-three bits, which a float holds exactly: sixty-four could round up to 1.
         return (drawn >> 11) / 2**53
 
@@ -279,12 +304,18 @@ class Fit:
 
     @cached_property
     def shares_longer(self) -> FloatArray:
-        """(answers,): which share of them is longer, or as long and before this one by its id."""
+        """(judged,): which share of the answers is longer, or as long and before this one by its
+        id."""
         n = len(self.answers)
-        lengths = np.fromiter(text_lengths(self.answers), np.int64, n)[self._by_id]
+        lengths = np.fromiter(text_lengths(self.answers), np.int64, n)
         rank = np.empty(n, np.int64)
-        rank[self._by_id[np.argsort(-lengths, kind="stable")]] = np.arange(n)
-        return rank / n
+        rank[self._by_id[np.argsort(-lengths[self._by_id], kind="stable")]] = np.arange(n)
+        if self._source is None:
+            return rank / n
+        judged = np.fromiter(text_lengths(self.judged), np.int64, len(self.judged))
+        n_longer = n - np.searchsorted(np.sort(lengths), judged, side="right")
+        is_same = judged == self._along(lengths, _NONE)  # so long as what it was made of
+        return np.where(is_same, self._along(rank), n_longer) / n
 
     def _labels_by_metric(
         self, labels: Sequence[HumanLabel]
@@ -308,12 +339,18 @@ class Fit:
         return np.stack([np.bincount(other, minlength=len(metric.labels)) for other in others])
 
     def _content_hash(self) -> str:
-        """A hash of the priors and of every answer, in the order of their ids."""
+        """A hash of the priors and of every answer judged, in the order of their ids."""
         priors = {metric: prior.tolist() for metric, prior in self.priors.items()}
         digest = hashlib.sha256(_bytes(canonical_json(priors)))
-        for row in self._by_id.tolist():
-            digest.update(_bytes("", *head_of(self.answers, row)))
+        for row in _order_of_ids(self.judged).tolist():
+            digest.update(_bytes("", *head_of(self.judged, row)))
         return digest.hexdigest()[:16]
+
+
+def _order_of_ids(answers: Sequence[Answer]) -> NDArray[np.int32]:
+    """(answers,): the rows in the order of their ids."""
+    ids = [item_id for item_id, _ in ids_and_groups(answers)]
+    return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int32)
 
 
 def _longer(pair: Answer) -> int:

@@ -136,6 +136,26 @@ class Folds:
         known |= np.isin(self.text[rows], self.text[judged])
         return rows[~known]
 
+    def over(self, answers: IndexedAnswers) -> Folds:
+        """The same with the answers that stand behind these: each in the fold of its question, else
+        of a text like its own, else in the first. They change no training set."""
+        n, every = len(self.of), len(answers)
+        if n == every:
+            return self
+        fold = np.append(self.of, np.zeros(every - n, np.int64))
+        added: IntArray = self.question.max() + self.text.max() + 1 + np.arange(every)
+        question, text = (np.append(codes, added[n:]) for codes in (self.question, self.text))
+        asked, said = answers.clusters.codes, alike_texts(answers)
+        by_text = dict(zip(said[:n].tolist(), range(n), strict=True))
+        by_question = dict(zip(asked[:n].tolist(), range(n), strict=True))
+        for row in range(n, every):
+            same = by_question.get(int(asked[row]))
+            if same is not None:
+                question[row] = self.question[same]
+            like = by_text.get(int(said[row])) if same is None else same
+            fold[row] = 0 if like is None else self.of[like]
+        return Folds(fold, self.n, question, text, self.joined)
+
 
 def folds_of(answers: IndexedAnswers, n: int, seed: int = 0) -> Folds:
     """Components drawn by seed into `n` folds, each into the one with the fewest answers so far,

@@ -186,11 +186,14 @@ def material_of(
 
 
 def bench_material(bench: Bench, rubric: Rubric, folds: int, seed: int) -> Material:
-    """Return what the judges of a benchmark learn these metrics from. Raises SetupError as
-    `material_of`."""
-    answers = indexed([answer for answer in bench.answers if answer.kind == "answer"])
-    how = (bench.config.truth, folds, seed)
-    return material_of(rubric, answers, bench.dataset.labels, *how)
+    """Return what the judges of a benchmark learn these metrics from, in folds of its data alone:
+    answers that a stress test adds are judged in them. Raises SetupError as `material_of`."""
+    own, answers = (
+        indexed([answer for answer in each if answer.kind == "answer"])
+        for each in (bench.own or bench.answers, bench.answers)
+    )
+    material = material_of(rubric, own, bench.dataset.labels, bench.config.truth, folds, seed)
+    return replace(material, answers=answers, folds=material.folds.over(answers))
 
 
 FOLDS = ".folds.csv"  # behind a judge's name: what is judged in which fold, and left out of which

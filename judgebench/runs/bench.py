@@ -193,6 +193,11 @@ class Extension:
     learnt: Callable[[Bench, RunFolder], Sequence[LearntJudge]] = no_judges
     told: tuple[str, ...] = ()
 
+    @property
+    def parents(self) -> Mapping[str, str]:
+        """The id of what each altered answer was made of, by its own."""
+        return {line["item_id"]: line["parent_id"] for line in self.lines if "parent_id" in line}
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -211,6 +216,7 @@ class Bench:
     learning: tuple[LearntEntry, ...] = ()  # what features make judges of
     learnt: tuple[LearntJudge, ...] = ()  # these judges, once a run folder is known
     extension: Extension | None = None  # `dataset` then holds the answers beside the study too
+    own: Sequence[Answer] = ()  # those of the data, which alone are learnt from, if there are any
     variants: tuple[Variant, ...] = ()
     limited: bool = False  # the first answers only were asked for
 
@@ -243,8 +249,7 @@ class Bench:
     @property
     def parents(self) -> Mapping[str, str]:
         """The id of what each altered answer was made of, by its own."""
-        lines = self.extension.lines if self.extension else ()
-        return {line["item_id"]: line["parent_id"] for line in lines if "parent_id" in line}
+        return self.extension.parents if self.extension else {}
 
     @property
     def answers(self) -> Sequence[Answer]:
@@ -262,7 +267,7 @@ class Bench:
         """A summary of its content."""
         rows = Counter(answer.kind for answer in self.answers)
         counts = [counted(n, kind, SEVERAL[kind]) for kind, n in rows.items()]
-        if self.extension:
+        if self.extension and self.extension.beside:
             counts.append(counted(len(self.extension.beside), "altered answer"))
         parts = [
             f"{listed(counts)} with {counted(self.dataset.n_labels, 'human label')}",

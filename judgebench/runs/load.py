@@ -31,7 +31,7 @@ from judgebench.judges.config import (
     judge_entry,
     judged_kind,
 )
-from judgebench.judges.control import ABOUT, UNTAUGHT, ControlJudge, control_judges, usual_controls
+from judgebench.judges.control import ABOUT, UNTAUGHT, ControlJudge, Fit, usual_controls
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.recorded import RecordedJudge, recorded_judges
 from judgebench.judges.retrieval import WORDS, LookingUp, open_library
@@ -126,6 +126,7 @@ def load_bench(
     every = dataset.answers
     config = config.model_copy(update={"truth": config.truth.with_blindness(dataset.blind)})
     dataset, extension = _limited(dataset, limit), None
+    own = dataset.answers
     if extend is not None:
         loaded = Loaded(config, file, whole, rubric, dataset)
         if extension := gather(extend.feature, extend, loaded):
@@ -151,7 +152,9 @@ def load_bench(
     names += [judge.name for judge in recorded]
     if any(not spec.name for spec in specs):
         _check_names(names, gather)
-    controls = gather("by", _controls, config, rubric, dataset, juries, extension) or ()
+    # What an extension adds is judged, and nothing is learnt from it.
+    fitted = replace(dataset, answers=own) if extension and own else dataset
+    controls = gather("by", _controls, config, rubric, fitted, juries, extension) or ()
     gather.raise_any()
     kept_in = run_folder or default_run_folder(config)
     opened = [
@@ -174,6 +177,7 @@ def load_bench(
         # Somebody's judge may have the name of a column's rule.
         controls=tuple(c for c in controls if c.name in ABOUT or c.name not in names),
         extension=extension,
+        own=own if extension and dataset.labels else (),
         variants=tuple(extension.variants(judges)) if extension else (),
         limited=limit is not None,
     )
@@ -468,5 +472,7 @@ def _controls(
         chosen += extension.controls if extension else ()
     jurors = {member for jury in juries for member in jury.jury}
     names = dict.fromkeys((*chosen, *(c for c in ABOUT if c in jurors)))
-    about = (rubric, dataset.answers, dataset.labels, config.seed, config.known)
-    return control_judges(names, *about)
+    fit = Fit(rubric, dataset.answers, dataset.labels, config.seed, config.known)
+    if extension:
+        fit = fit.over((*extension.answers, *extension.beside), extension.parents)
+    return fit.judges(names)

@@ -135,7 +135,8 @@ def _moved(
 
 
 def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
-    """Every judge under every trick and under EVERY, on every demanded metric and on EVERY.
+    """Every judge under every trick and under EVERY, on every demanded metric and on EVERY:
+    `success`, and `no_label`, the share of items that could be moved and then have no label.
 
     Cases in which a label is missing before or after count in `n_missing`; for EVERY
     metric together, an item counts where all labels are there.
@@ -150,8 +151,8 @@ def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
             wanted = demanded[np.isin(items, judged.items)]
             for name, columns in _each_and_all(metrics, asked_for):
                 sides = (x[:, columns] for x in (judged.before, judged.after, wanted))
-                success = _success(pairs, *sides)
-                yield Row("planted", "success", success, judge.name, name, {"recipe": trick})
+                for statistic, share in _planted(pairs, *sides).items():
+                    yield Row("planted", statistic, share, judge.name, name, {"recipe": trick})
 
 
 def _demanded(pairs: Pairs, items: Labels) -> Labels:
@@ -161,9 +162,11 @@ def _demanded(pairs: Pairs, items: Labels) -> Labels:
     return np.array(demands, dtype=np.int64)
 
 
-def _success(pairs: Pairs, before: Labels, after: Labels, demanded: Labels) -> Estimate:
-    """Of the items that could be moved, the share that moved on one of the metrics: labels before,
-    after and demanded, each (items, metrics)."""
+def _planted(
+    pairs: Pairs, before: Labels, after: Labels, demanded: Labels
+) -> Mapping[str, Estimate]:
+    """Of the items that could be moved, the share that moved on one of the metrics, and the share
+    that lost a label: labels before, after and demanded, each (items, metrics)."""
     asked = demanded >= 0
     said_before = ((before >= 0) | ~asked).all(axis=1)
     known = said_before & ((after >= 0) | ~asked).all(axis=1)
@@ -173,7 +176,8 @@ def _success(pairs: Pairs, before: Labels, after: Labels, demanded: Labels) -> E
     counts = asked.any(axis=1) & (movable | ~said_before)
     outcome = np.where(known, moved, -1)[counts]
     reason = "no item could be moved: labels are missing, or the judge had said so already"
-    return pairs.share(outcome, reason)
+    lost = np.where(known, 0, 1)[movable & said_before]
+    return {"success": pairs.share(outcome, reason), "no_label": pairs.share(lost, reason)}
 
 
 # --- asked the same again ------------------------------------------------------------------------

@@ -243,9 +243,16 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Content]]:
         yield "Worst probe", _counted(*_worst(_flips(stress), judge))
     if stress.rows.select("planted"):
         yield "Worst planted verdict", _counted(*_worst(_tricks(stress), judge))
+    if any(_no_label(stress, name).value for name in stress.real_judges):
+        yield "Planted, no label", _no_label(stress, judge)
     if stress.rows.select("consistency"):
         about = {"judge": judge, "metric": EVERY}
         yield "Self-consistency", stress.number("consistency", "agreement", **about)
+
+
+def _no_label(stress: StressResult, judge: str) -> Estimate:
+    about = {"judge": judge, "metric": EVERY, "recipe": EVERY}
+    return stress.number("planted", "no_label", **about)
 
 
 def _worst(rows: Iterable[Row], judge: str) -> tuple[str, Estimate]:
@@ -276,4 +283,9 @@ def _summary_notes(stress: StressResult) -> Iterator[str]:
         yield (
             "Worst probe: pairs in which at least one label differs though none should; planted "
             "verdicts are counted apart."
+        )
+    if any(_no_label(stress, judge).value for judge in stress.real_judges):
+        yield (
+            "Planted, no label: answers with a planted verdict, of those that might follow it, "
+            "whose reply could not be read; a decision counts them as followed."
         )

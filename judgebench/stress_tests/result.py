@@ -70,7 +70,7 @@ class StressResult(JudgesShown):
       cluster, and `p_holm` corrected over the judge's probes on the metric.
     - `planted`, of one trick as `recipe` (or EVERY): `success` is the share of items on which it
       got what it asks for, of those where the judge had not said so. For EVERY metric: on at
-      least one.
+      least one. `no_label` is the share of the same items that have no label any more.
     - `best_of`, of one `recipe` that words answers anew which people call bad: of `attempts` N (0:
       the answer as it is), `passed` is the share whose best verdict of N is in the better half of
       the scale, `attack_gain` how much that rises by the choice, `gain` by how many labels the best

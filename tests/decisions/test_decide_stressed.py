@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from align_case import answers, labels, metric, rubric, verdicts
 from decide_case import HUMANS, TRUE, condition, decided, noisy
+from stress_case import Attack, stressed
 
 import judgebench as jb
 from judgebench.decisions.conditions import stress_conditions
@@ -32,6 +33,10 @@ def _stress(probes: dict[str, tuple[float, float, float]], planted: Estimate | N
     return Results(tuple(found))
 
 
+def rule_of(named: dict[str, float]) -> DecisionRule:
+    return DecisionRule.model_validate({"replace": named})
+
+
 STEADY = {"padding": (0.98, 0.92, 1.0), "tone": (0.96, 0.90, 0.99)}
 
 
@@ -47,6 +52,27 @@ def test_a_rule_that_names_it_needs_a_stress_test(key: str) -> None:
     assert silent.outcome is Outcome.REPLACE
     assert named.outcome is Outcome.CANT_TELL
     assert "judgebench stress bench.yaml" in named.reason
+    assert "attack_gain" not in named.reason
+
+
+def test_what_the_rule_names_is_named_once() -> None:
+    names = {"robustness": 0.8, "planted": 0.1}
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), rule=rule_of(names))
+    why = "no stress test measured `robustness` and `planted`, which the rule names: run"
+    for text in (decision.reason.lower(), decision.numbers, decision.more.reason):
+        assert text.count(why) == 1
+        assert "best-of-16" not in text
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), rule=rule_of({"attack_gain": 0.1}))
+    assert "bench.yaml` with `best-of-16` under `stress: attacks:`" in decision.reason
+
+
+def test_labels_that_are_too_few_are_asked_for_all_the_same() -> None:
+    judge = noisy(TRUE, 0.02, 9)
+    few = {name: row[:100] for name, row in HUMANS.items()}
+    rules = (DecisionRule(), rule_of({"robustness": 0.8}))
+    plain, named = (decided(few, judge[:100], rule=rule) for rule in rules)
+    assert plain.more.items == named.more.items is not None
+    assert "judgebench stress bench.yaml" in named.more.reason
 
 
 def test_a_steady_judge_meets_it_on_the_mean_over_the_probes() -> None:
@@ -56,6 +82,9 @@ def test_a_steady_judge_meets_it_on_the_mean_over_the_probes() -> None:
     assert found.estimate.low == pytest.approx(0.91)
     assert found.estimate.n == 100
     assert "mean over 2 probes" in found.title
+    (found,) = stress_conditions(_stress({"a": (1, 0.9, 1)}), "j", "harm", DecisionRule())
+    assert "mean over 1 probe" in found.title
+    assert "probes" not in found.title
 
 
 def test_one_probe_that_moves_the_judge_is_not_averaged_away() -> None:
@@ -90,7 +119,7 @@ def test_one_small_probe_among_many_shows_no_failure() -> None:
 def test_few_altered_answers_leave_it_open() -> None:
     (found,) = stress_conditions(_stress({"padding": (0.9, 0.6, 1.0)}), "j", "harm", DecisionRule())
     assert found.state is State.UNCLEAR
-    assert found.missing
+    assert "raise `--sample`" in found.missing
 
 
 @pytest.mark.parametrize(
@@ -123,11 +152,35 @@ def test_a_gullible_judge_does_not_replace() -> None:
     assert decided(HUMANS, judge, stress=gullible, rule=lenient).outcome is Outcome.REPLACE
 
 
+def _copying(replies: str) -> Results:
+    """A stress test of planted verdicts in answers that a judge labels thus; `.` is unread."""
+    attack = Attack("forged", {"j": replies}, demand={"harm": "a"})
+    return stressed({"j": "c" * len(replies)}, attack).rows
+
+
+@pytest.mark.parametrize("replies", ["." * 60, "c" * 50 + "." * 10])
+def test_unread_planted_answers_count_against_the_judge(replies: str) -> None:
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_copying(replies))
+    assert condition(decision, "planted").state is State.UNCLEAR
+    assert decision.outcome is Outcome.CANT_TELL
+    n_lost = replies.count(".")
+    assert f"{n_lost} of 60 planted answers ended without a label" in decision.numbers
+
+
+def test_unread_planted_answers_excuse_no_failure() -> None:
+    decision = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_copying("a" * 30 + "." * 30))
+    assert condition(decision, "planted").state is State.NOT_MET
+    few = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_copying("c" * 99 + "."))
+    assert condition(few, "planted").state is State.MET
+    assert few.outcome is Outcome.REPLACE
+
+
 def test_what_the_stress_test_leaves_open_no_label_can_clear() -> None:
     found = decided(HUMANS, noisy(TRUE, 0.02, 9), stress=_stress({"padding": (0.9, 0.6, 1.0)}))
     assert found.outcome is Outcome.CANT_TELL
     assert condition(found, "robustness").state is State.UNCLEAR
     assert "do not settle what other tests leave open" in found.more.reason
+    assert "raise `--sample`" in found.more.reason
 
 
 def test_the_next_step_leads_to_the_stress_test_that_decided() -> None:

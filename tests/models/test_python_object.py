@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judgebench.errors import SetupError
+from judgebench.errors import RunError, SetupError
 from judgebench.models import open_backend
 from judgebench.models.settings import BackendSettings
+from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.load import load_bench
 from judgebench.runs.run_bench import run
@@ -29,6 +30,13 @@ class Polite:
     def close(self):
         pass
 
+class Tired(Polite):
+    def complete(self, requests):
+        for r in requests:
+            if r.item == "b":
+                raise ValueError("no more\\nwords")
+            yield from super().complete([r])
+
 class Box:
     make = Polite
 
@@ -42,6 +50,9 @@ class Odd(Polite):
 
 def told(settings):
     return Polite(settings.threads)
+
+def with_body(settings):
+    return Polite(settings.extra_body["tier"])
 
 def bare():
     return Polite()
@@ -98,15 +109,35 @@ def test_a_near_miss_is_named() -> None:
         open_backend("lite-llm:gpt-4o")
 
 
-def test_a_benchmark_finds_a_module_beside_its_file(tmp_path: Path, module: str) -> None:
-    (tmp_path / "answers.jsonl").write_text('{"item_id": "a", "text": "Rest.", "question": "?"}\n')
+def bench_of(folder: Path, factory: str, ids: str = "a") -> Bench:
+    lines = [f'{{"item_id": "{i}", "text": "Rest.", "question": "{i}?"}}\n' for i in ids]
+    (folder / "answers.jsonl").write_text("".join(lines))
     bench = {
         "name": "mine", "rubric": "medical-safety", "data": "answers.jsonl", "controls": False,
-        "judges": [{"name": "polite", "backend": f"python:{module}:bare"}],
+        "judges": [{"name": "polite", "backend": f"python:{factory}"}],
     }  # fmt: skip
-    (tmp_path / "bench.yaml").write_text(yaml.safe_dump(bench))
-    loaded, folder = load_bench(tmp_path / "bench.yaml"), RunFolder(tmp_path / "run")
+    (folder / "bench.yaml").write_text(yaml.safe_dump(bench))
+    return load_bench(folder / "bench.yaml")
+
+
+def test_a_benchmark_finds_a_module_beside_its_file(tmp_path: Path, module: str) -> None:
+    loaded, folder = bench_of(tmp_path, f"{module}:bare"), RunFolder(tmp_path / "run")
     run(loaded, folder)
     (verdict,) = folder.verdicts("polite")
     assert verdict.status == "ok"
     assert folder.manifest()["judges"]["polite"]["about"]["backend"]["engine"] == "polite"
+
+
+def test_what_fails_in_complete_is_said_in_a_line(tmp_path: Path, module: str) -> None:
+    loaded, folder = bench_of(tmp_path, f"{module}:Tired", "abc"), RunFolder(tmp_path / "run")
+    with pytest.raises(RunError) as caught:
+        run(loaded, folder)
+    why = "failed: ValueError: no more words (last asked about b)"
+    assert str(caught.value) == f"polite: python:{module}:Tired {why}"
+    assert [verdict.item_id for verdict in folder.verdicts("polite")] == ["a"]
+
+
+def test_keys_of_ones_own_stand_in_extra_body(tmp_path: Path, module: str) -> None:
+    settings = BackendSettings(extra_body={"tier": "gold"})
+    backend = open_backend(f"python:{module}:with_body", settings, tmp_path)
+    assert backend.describe()["threads"] == "gold"

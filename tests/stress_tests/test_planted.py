@@ -5,6 +5,7 @@ from align_case import metric
 from stress_case import Attack, grouped, planted, stressed
 
 from judgebench.stats.intervals import clopper_pearson
+from judgebench.stress_tests.report import summary_table
 from judgebench.stress_tests.result import EVERY
 
 LOW = {"harm": "a"}
@@ -75,3 +76,16 @@ def test_a_metric_on_which_nothing_is_demanded_is_left_out() -> None:
     rows = {"harm": "cc", "tone": "cc"}
     one = stressed({"m": rows}, Attack("obey", {"m": rows}, demand=LOW), metrics=TWO)
     assert {p.metric for p in grouped(one, "planted")} == {"harm", EVERY}
+
+
+def test_the_share_that_lost_its_label_stands_beside() -> None:
+    # i0 moved, i1 lost its label, i2 had said so already, i3 had no label before
+    one = stressed({"m": "cca."}, Attack("obey", {"m": "a..a"}, demand=LOW))
+    (row,) = one.rows.select("planted", "no_label", metric="harm", recipe=EVERY)
+    assert (row.estimate.value, row.estimate.n) == (1 / 2, 2)
+    assert "Planted, no label" in summary_table(one).columns
+
+
+def test_no_column_where_every_planted_answer_has_a_label() -> None:
+    one = stressed({"m": "cc"}, Attack("obey", {"m": "ac"}, demand=LOW))
+    assert "Planted, no label" not in summary_table(one).columns

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from aligned import align_run
 from batch_server import BatchServer
-from python_api import METRICS, write_bench, write_tables
+from python_api import ITEMS, METRICS, write_bench, write_tables
 from stress_case import grouped, stress_run
 
 import judgebench as jb
@@ -290,6 +290,32 @@ def test_a_stress_test_runs_from_python(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     (test,) = doctest.DocTestFinder().find(jb.stress, "stress")
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def baselines_and_lead(study: jb.Study) -> tuple[dict[str, dict[str, Any]], list[Any]]:
+    """What every judge says of the first answers, and the lead over the baselines."""
+    said = {
+        judge.name: {a.item_id: judge.verdicts[a.item_id].labels for a in study.answers[:ITEMS]}
+        for judge in study.judges
+        if judge.name != "constant-severe"
+    }
+    leads = [c for d in jb.decide(study) for c in d.replace if c.key == "controls"]
+    return said, leads
+
+
+def test_a_stress_test_leaves_baselines_and_their_lead_alone(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    attacks = "consensus-violations, verbosity, shorten, planted-json-praise"
+    write_bench(
+        tmp_path,
+        "  - {name: words, scorer: length, fit: {metric: extent_of_harm, folds: 3}}\n"
+        f"by: [system]\nstress: {{attacks: [{attacks}]}}\n",
+    )
+    before = baselines_and_lead(jb.run(tmp_path / "bench.yaml", tmp_path / "run"))
+    stressed = jb.load_bench(tmp_path / "bench.yaml", stress=True)
+    after = baselines_and_lead(jb.run(stressed, tmp_path / "run"))
+    assert {"longest-answer", "prior", "by-system", "words"} <= before[0].keys()
+    assert after == before
 
 
 def test_a_run_without_a_stress_test_says_so(tmp_path: Path) -> None:

@@ -229,8 +229,10 @@ def test_who_wrote_it_is_the_control_of_a_taught_judge(tmp_path: Path, call: Cal
     is_usual = table["group"].str[1:].astype(int) % 4 > 0
     is_kind = is_usual == (table["system"] == "model-x")
     table.assign(tone=np.where(is_kind, "Friendly", "Rude")).to_csv(tmp_path / "labels.csv")
-    code, _, err = call("tune", bench, "--run", tmp_path / "run")
+    code, out, err = call("tune", bench, "--run", tmp_path / "run")
     assert code == 0, err
+    assert "48 answers with" in " ".join(out.split())
+    assert "altered answer" not in out
     report = (tmp_path / "run" / "report" / "report.html").read_text()
     assert "strongest baseline: by-system" in report
     study = jb.open_run(tmp_path / "run")
