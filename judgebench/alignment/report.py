@@ -12,7 +12,13 @@ import numpy as np
 from judgebench.alignment import tables as tables
 from judgebench.alignment.analysis import Alignment, items_of
 from judgebench.alignment.judge_scores import LIMITS_OF_AGREEMENT, STATISTICS, label_numbers
-from judgebench.alignment.notes import BLIND, MOST_NAMED, collapsed, size_in_words
+from judgebench.alignment.notes import (
+    BLIND,
+    MOST_NAMED,
+    collapsed,
+    same_label_notes,
+    size_in_words,
+)
 from judgebench.alignment.tables import USUAL, count_of, groups, naming, paper_tables, scores
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import (
@@ -234,7 +240,7 @@ def alignment_part(a: Alignment) -> ReportSection:
         a.notes,
         tuple(_facts(a)) if is_something else (),
         paper=tuple(paper_tables(a)),
-        urgent=tuple(collapsed(study).values()),
+        urgent=(*collapsed(study).values(), *same_label_notes(study)),
         files={"verdicts.csv": partial(verdict_rows, study)} if a.real_judges else {},
         items=partial(items_of, study),
     )
