@@ -419,6 +419,14 @@ def test_contradictory_rows_make_no_metric_of_the_column_of_labels() -> None:
     assert "kept once (1 time" in warnings
 
 
+def test_items_without_the_question_that_others_have_are_counted() -> None:
+    topics = [""] * (N - 6) + ["a", "a", "b", "b", "c", "c"]
+    judge, settings = GPT.assign(topic=topics), {"topic": "group"}
+    with pytest.warns(UserWarning, match="34 of 40 items name no question, though others do"):
+        study = jb.study(PEOPLE, judge, columns=settings)
+    assert study.clusters.n == 37
+
+
 def test_what_annotators_say_of_themselves_is_no_label() -> None:
     layout = jb.layout(ROWS.assign(sex=["f"] * N + ["m"] * N), GPT)
     assert roles(layout, "sex", "label") == ["ignored", "label label"]
