@@ -33,6 +33,7 @@ _BARS = {"typical": "", "average": ", who all count the same", "best": ", the be
 _MOST = 8  # annotators of a bar that are named
 _LOOKED_AT = 20  # clusters that tell whether each is one question
 _ROUNDING, _MIN_OTHERS = 1e-3, 10  # of probabilities; labels that are not the most probable
+_MANY_AGREED = 30  # items on which no two annotators differ, which asks for a reason
 _COPIED = "one of them may be copied"
 
 
@@ -260,6 +261,22 @@ def few_questions(study: Study) -> Iterator[str]:
             f"interval is a rough one; below {MIN_CLUSTERS} there is none, but for shares of "
             "independent answers."
         )
+
+
+def same_label_notes(study: Study) -> Iterator[str]:
+    """A sentence for each metric on which annotators agree on every item: of people who read for
+    themselves, that is rare."""
+    for metric in study.rubric.metrics:
+        values = study.humans[metric.id].ratings.values
+        values = values[(values >= 0).sum(axis=1) >= 2]
+        labels = values.max(axis=1, initial=-1)
+        is_varied = len({*labels.tolist()}) > 1  # one label throughout is that of a rare event
+        is_same = ((values < 0) | (values == labels[:, None])).all()
+        if len(values) >= _MANY_AGREED and is_varied and is_same:
+            yield (
+                f"{metric.title}: annotators give the same label on all {len(values):,} items that "
+                "two or more labelled: was one label copied into each row?"
+            )
 
 
 def maker_notes(study: Study) -> Iterator[str]:

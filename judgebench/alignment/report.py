@@ -17,6 +17,7 @@ from judgebench.alignment.notes import (
     MOST_NAMED,
     collapsed,
     improbable_labels,
+    same_label_notes,
     size_in_words,
 )
 from judgebench.alignment.tables import USUAL, count_of, groups, naming, paper_tables, scores
@@ -240,7 +241,11 @@ def alignment_part(a: Alignment) -> ReportSection:
         a.notes,
         tuple(_facts(a)) if is_something else (),
         paper=tuple(paper_tables(a)),
-        urgent=(*collapsed(study).values(), *improbable_labels(study)),
+        urgent=(
+            *collapsed(study).values(),
+            *improbable_labels(study),
+            *same_label_notes(study),
+        ),
         files={"verdicts.csv": partial(verdict_rows, study)} if a.real_judges else {},
         items=partial(items_of, study),
     )

@@ -18,7 +18,8 @@ def compare(
     fail_on: list[str] = option(
         (),
         "worse|decision",
-        f"The exit code is {UNMET} if B is shown to be worse, or if a decision fell. Repeatable.",
+        f"The exit code is {UNMET} if the screen says that B is shown to be worse (accuracy, "
+        "severe recall or the share without a label), or if a decision fell. Repeatable.",
     ),
     no_worse: list[str] = option(
         (),

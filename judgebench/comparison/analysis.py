@@ -48,6 +48,8 @@ from judgebench.stats.paired_tests import (
     LESS_SEVERE,
     MEAN_SHIFT,
     MORE_SEVERE,
+    SIGNS_FLIPPED,
+    mcnemar_clustered,
     moves_by_cluster,
 )
 from judgebench.studies.reference_labels import Mask
@@ -396,6 +398,10 @@ def differences(compared: Compared) -> Iterator[Row]:
     # The share of answers without a usable label: unread, refused, failed or abstained.
     is_missing = [(labels < 0).astype(np.float64) for labels in compared.labels]
     yield from compared.rows("no_label", _shares(compared.study, is_missing))
+    p = mcnemar_clustered(is_missing[1] - is_missing[0], compared.study.clusters)
+    if p is not None:
+        test = Estimate(p, method=SIGNS_FLIPPED, n=len(is_missing[0]))
+        yield compared.row("test", "permutation_p", test, failures="left_out", of="no_label")
     yield from _changes(compared)
 
 

@@ -8,12 +8,15 @@ from judgebench.comparison.result import (
     CHANGES,
     COUNTED,
     DECLARED,
+    JUDGED_BY,
     RIGHT,
     SIDES,
     Comparison,
     DecisionChange,
     PairSummary,
     excludes_0,
+    is_better,
+    with_interval,
 )
 from judgebench.errors import some
 from judgebench.records import Estimate, Row
@@ -55,10 +58,6 @@ _IN_FLIPS = f"The table has {MOST_FLIPS_SHOWN} at most; all are in flips.csv."
 _SEVERE = "Severe recall, B − A"
 _ON_SCREEN = ("Accuracy A", "B", "B − A", "Labels changed", "Decision")
 _ON_PAPER = ("Accuracy A", "B", "B − A", "p after Holm")
-_JUDGED_BY = {
-    "accuracy": "accuracy", "severe_recall": "severe recall",
-    "no_label": "the share without a label",
-}  # fmt: skip
 _BEST = {"higher": "more is better", "lower": "less is better", "zero": "0 is best"}
 _COLUMNS = {"difference": "B − A", "test": "p after Holm", "change": "From A to B"}
 
@@ -150,12 +149,8 @@ def _difference(statistic: str, e: Estimate) -> Cell:
     """A difference, coloured where its interval lies on one side of 0."""
     look: CellTone = ""
     if excludes_0(e) and DECLARED[statistic].best != "zero":
-        look = "good" if _is_better(statistic, e) else "bad"
+        look = "good" if is_better(statistic, e) else "bad"
     return Cell(estimate=e, signed=True, look=look)
-
-
-def _is_better(statistic: str, e: Estimate) -> bool:
-    return ((e.value or 0) > 0) == (DECLARED[statistic].best == "higher")
 
 
 def _outcome(change: DecisionChange) -> Cell:
@@ -170,10 +165,10 @@ def _shown(c: Comparison) -> Iterator[str]:
     """Sentences on what is shown to be worse or better in B, or that nothing is."""
     names: dict[str, dict[str, list[str]]] = {"worse": {}, "better": {}}
     for key, judge, metric, e in c.shown_differences():
-        by_statistic = names["better" if _is_better(key, e) else "worse"]
+        by_statistic = names["better" if is_better(key, e) else "worse"]
         name = f"{c.title(metric)} ({judge})" if len(c.pairs) > 1 else c.title(metric)
-        number = format_number(e.value, signed=True)
-        by_statistic.setdefault(_JUDGED_BY[key], []).append(f"{name} {number}")
+        number = f"{name} {with_interval(e)} (n = {e.n:,})"
+        by_statistic.setdefault(JUDGED_BY[key], []).append(number)
     for word, by_statistic in names.items():
         if by_statistic:
             parts = (f"{key} of {some(of, _MOST_NAMED)}" for key, of in by_statistic.items())

@@ -50,8 +50,11 @@ DECLARED: Mapping[str, Declared] = {
     **PROBABILITY_STATISTICS,
     **RUN_STATISTICS,
 }
-# What says whether B is better.
-JUDGED_BY = (*TESTED, "no_label")
+# What says whether B is better, and its name in a sentence.
+JUDGED_BY = {
+    "accuracy": "accuracy", "severe_recall": "severe recall",
+    "no_label": "the share without a label",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -189,17 +192,17 @@ class Comparison(Shown):
         return NOT_COMPUTED
 
     def shown_differences(self) -> Iterator[tuple[str, str, str, Estimate]]:
-        """Statistic, judge, metric and difference of all in JUDGED_BY that chance does not explain:
-        by the permutation test with Holm's correction over the metrics where there is one, else by
-        the interval. A missing label counts as wrong."""
+        """Statistic, judge, metric and difference of all in JUDGED_BY that chance does not explain,
+        by the permutation test with Holm's correction over the metrics. The interval of the share
+        without a label excludes 0 as well. A missing label counts as wrong."""
         for key in JUDGED_BY:
             for pair in self.pairs:
                 for metric in self.rubric.metrics:
                     difference = self.difference(key, pair.b, metric.id, COUNTED)
                     p = self.find("test", "p_holm", pair.b, metric.id, of=key).value
-                    is_apart = excludes_0(difference)
-                    if key in TESTED:
-                        is_apart = p is not None and p <= 1 - difference.level
+                    is_apart = p is not None and p <= 1 - difference.level
+                    if key not in TESTED:
+                        is_apart = is_apart and excludes_0(difference)
                     if is_apart and difference.value:
                         yield key, pair.b, metric.id, difference
 
@@ -212,6 +215,11 @@ class Comparison(Shown):
 def excludes_0(e: Estimate) -> bool:
     """True where 0 lies outside the interval."""
     return e.low is not None and e.high is not None and not e.low <= 0 <= e.high
+
+
+def is_better(statistic: str, e: Estimate) -> bool:
+    """True where the difference is in favour of B."""
+    return ((e.value or 0) > 0) == (DECLARED[statistic].best == "higher")
 
 
 Demand = Literal["worse", "decision"]
@@ -254,20 +262,20 @@ def failures(
 ) -> Iterator[str]:
     """A sentence for everything that is not as demanded.
 
-    `worse`: B is shown to be less accurate than A, or to find fewer severe answers, on some metric
-    (permutation test with Holm's correction over the metrics). `decision`: a decision fell. Of a
+    `worse`: B is shown to be worse than A on some metric, in any of JUDGED_BY, by
+    `Comparison.shown_differences`. `decision`: a decision fell. Of a
     margin: B is not shown to be at most so much less accurate, as the interval of the difference
     reaches below it. A missing label counts as wrong.
     """
     c = comparison
     if "worse" in demands:
         for statistic, judge, metric, difference in c.shown_differences():
-            if statistic in TESTED and (difference.value or 0) < 0:
+            if not is_better(statistic, difference):
                 p = c.find("test", "p_holm", judge, metric, of=statistic).value
-                heading = DECLARED[statistic].heading.lower()
                 yield (
-                    f"{c.title(metric)} ({judge}): {heading} is worse: "
-                    f"difference {_number(difference)}, p after Holm {p:.3g}"
+                    f"{c.title(metric)} ({judge}): {JUDGED_BY[statistic]} is worse: "
+                    f"difference {with_interval(difference)}, p after Holm {p:.3g}, "
+                    f"n = {difference.n:,}"
                 )
     for change in c.decisions if "decision" in demands else ():
         if change.fell:
@@ -285,11 +293,11 @@ def _beyond(c: Comparison, margin: float, of: str) -> Iterator[str]:
             if of in ("", metric.id) and not is_above and e.reason != SAME_LABELS:
                 yield (
                     f"{metric.title} ({pair.b}): accuracy is not shown to be at most {margin:g} "
-                    f"worse: {_number(e)}"
+                    f"worse: {with_interval(e)}"
                 )
 
 
-def _number(e: Estimate) -> str:
+def with_interval(e: Estimate) -> str:
     """`-0.100 [-0.200, -0.010]`, with the reason where there is no interval."""
     cell = Cell(estimate=e, signed=True)
     return f"{cell.value} {cell.interval or f'({e.reason})'}"

@@ -219,13 +219,12 @@ class DatasetBuilder:
             return
         if known[0] is None or (self.repeats == "last" and label is not None):
             self.labels[key] = (label, place)  # a blank cell does not contradict a label
-        if label is None or known[0] in (None, label) or self.repeats:
-            self.findings.add(
-                "duplicate_label",
-                "duplicate label of an annotator, item and metric, kept once",
-                place,
-                column,
-            )
+        is_same = label is None or known[0] in (None, label)
+        if is_same or self.repeats:
+            message = "duplicate label of an annotator, item and metric, kept once"
+            if not is_same:
+                message = f"another label of the same annotator, the {self.repeats} one counts"
+            self.findings.add("duplicate_label", message, place, column)
             return
         message = (
             f"{shorten(key.annotator)} said {known[0]!r} of {shorten(key.item_id)} "

@@ -23,7 +23,7 @@ DERIVED = "derived_preference"
 
 # What can safely be corrected or left out is a warning, counted and reported.
 WARNINGS = frozenset((
-    "blank_label", "blank_row", "blank_verdict", DERIVED, "duplicate_item",
+    "blank_group", "blank_label", "blank_row", "blank_verdict", DERIVED, "duplicate_item",
     "duplicate_label", "empty_answer", "encoding", "ignored_label", "invisible_characters",
     "one_person", "replaced_character", REPEATED,
     "row_above_header", "slot_name", "spreadsheet_text", "stripped_space",

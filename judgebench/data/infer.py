@@ -58,6 +58,7 @@ LEAST_SPLITS = 5  # items on which annotators split, for a column that says what
 MIN_KAPPA = 0.25  # of a person with any other: less may be no person
 KEY_ROLES = ("item", "group", "question", "text", "system")
 MAX_KEY = 4  # columns by which items are known together
+_FEW_REPEATS = 1.5  # rows of each annotator and item, below which they are no sign of metrics
 MAX_READINGS = 4  # that a question lists of one kind
 _SHARES_LABELS = "it shares labels"
 _PAIRS_OF_NAMES = (  # how a column's name is made of a metric and a person
@@ -552,7 +553,9 @@ def _metric_of_repeats(proposal: Proposal, who: str) -> str:
         for c in draft.of("", "about")
         if draft.labels(c) and not draft.repeats(*item, who, c) and {*draft.free()} - {c}
     ]
-    if len(fits) == 1 and draft.columns[fits[0]].role == "":
+    # Few rows about the same are labels given twice; several metrics give each pair several rows.
+    is_rare = draft.n_different(*draft.columns) < _FEW_REPEATS * draft.n_different(*item, who)
+    if len(fits) == 1 and draft.columns[fits[0]].role == "" and not is_rare:
         return fits[0]
     _ask_repeats(draft, (*item, who), *_each(fits, "metric", "{} is what the label is about"))
     return ""
@@ -574,9 +577,9 @@ def _ask_repeats(
     raise Ask(
         draft.name,
         _alike_rows(draft, columns),
-        *readings,
         ("the last one counts", TableSettings(repeats="last")),
         ("the first one counts", TableSettings(repeats="first")),
+        *readings,
     )
 
 

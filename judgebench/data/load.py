@@ -69,6 +69,7 @@ def load_data(
     if not dataset.answers() and not dataset.findings.errors:
         dataset.findings.add("no_answers", "there are no answers to judge", ("", None))
     raise_any(dataset.findings.errors)
+    _note_blank_groups(dataset.answers(), dataset.findings)
     kept_metrics = {metric.id for metric in wanted.metrics}
     return Dataset(
         answers=dataset.answers(),
@@ -183,6 +184,18 @@ class StudyData:
         return judged | {label.metric for label in self.labels}
 
 
+def _note_blank_groups(answers: Sequence[Answer], findings: Findings) -> None:
+    """Note how many items say nothing of the question, though others name one."""
+    has_group = [a.group != a.item_id for a in answers if a.kind == "answer"]
+    n, n_blank = len(has_group), has_group.count(False)
+    if 0 < n_blank < n:
+        message = (
+            f"{n_blank:,} of {n:,} items name no question, though others do: each of them counts "
+            "as a question of its own"
+        )
+        findings.add("blank_group", message, ("", None))
+
+
 def read_study(layout: Layout) -> StudyData:
     """Read everything that a layout's tables hold. Raises SetupError with every problem."""
     dataset = DatasetBuilder(layout.rubric, layout.rubric)
@@ -206,6 +219,7 @@ def read_study(layout: Layout) -> StudyData:
         _check_study(people, judges, layout, dataset.findings)
     raise_any(dataset.findings.errors)
     answers = _answers_of(dataset, people, judges, layout.only_common)
+    _note_blank_groups(answers, dataset.findings)
     warnings = [w for w in dataset.findings.warnings if w.kind not in USUAL]
     return StudyData(
         answers, people, judges, not dataset.without_texts, dataset.blindness, warnings,

@@ -153,6 +153,7 @@ NO_CONTROL = "there is no baseline to compare with"
 NO_SEVERE = "no item has a severe label as its reference label"
 NO_SEVERE_PAIR = "no item is severe to most of the other annotators"
 NO_MILD_PAIR = "every item is severe to most of the other annotators"
+_OF_GROUPS = "met means not shown to fall short; "
 _PAIRS = "n counts pairs of an item and an annotator; "
 _WORST_AND_BEST = "; a missing label is wrong for the lower limit and right for the upper one"
 LATENT_CLASSES = "likelihood ratio of two latent classes (Dawid and Skene, 1979)"
@@ -277,7 +278,7 @@ def _distance(
         key="humans_distance", bound=bound, at_least=False,
         found=SampledIntervals(value, low, high),
         met=high <= bound, not_met=low > bound, n=how_many @ counts.distances[:, 0, 0],
-        method=f"{_PAIRS}{SMOOTHED_T}", reason=NO_OVERLAP,
+        method=f"{_pairs(counts)}{SMOOTHED_T}", reason=NO_OVERLAP,
     )  # fmt: skip
 
 
@@ -455,6 +456,10 @@ def of_groups(groups: Mapping[str, StudyCounts], rule: DecisionRule) -> Iterator
         )
         for name, counts in groups.items()
     ]  # fmt: skip
+    measured = [
+        replace(c, estimate=replace(c.estimate, method=_OF_GROUPS + c.estimate.method))
+        for c in measured
+    ]
     defined = [(c.estimate.high, c) for c in measured if c.estimate.high is not None]
     lowest_first = [c for _, c in sorted(defined, key=lambda pair: pair[0])]
     short = [
@@ -498,7 +503,11 @@ def _method(counts: StudyCounts, method: str) -> str:
 
 
 def _pairs_method(counts: StudyCounts) -> str:
-    return f"{_PAIRS}{_method(counts, SMOOTHED_T)}"
+    return f"{_pairs(counts)}{_method(counts, SMOOTHED_T)}"
+
+
+def _pairs(counts: StudyCounts) -> str:
+    return _PAIRS + ("annotators weighted as the bar says; " if counts.is_pooled else "")
 
 
 def assist_conditions(

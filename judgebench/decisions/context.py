@@ -142,7 +142,8 @@ def _mostly_severe(study: Study, rule: DecisionRule) -> Iterator[str]:
 
 def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
     """`gap`: how much more often an annotator, or a judge, agrees with those in the bar than these
-    agree with each other on the same items.
+    agree with each other on the same items. `weight`: how much a label of an annotator counts in
+    the bar, 1 for one of average weight; nothing where each of two is a bar by themselves.
 
     Nothing for places in a list, which are nobody in particular.
     """
@@ -156,6 +157,9 @@ def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
             keys = {"who": name, "in_bar": "yes" if bar.kept[a] else "no"}
             n = (labels[:, a] >= 0).sum()
             yield Row("bar", "gap", _estimate(limits, n), "", metric.id, keys)
+            if len(bar.weights) == 1:
+                weight = Estimate(float(bar.weights[0, a]), n=int(n))
+                yield Row("bar", "weight", weight, "", metric.id, keys)
         in_bar = humans.ratings.of(humans.in_bar(kind))
         votes = value_counts(in_bar.values, len(metric.labels))
         for judge in study.real_judges:

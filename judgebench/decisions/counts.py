@@ -201,7 +201,8 @@ class StudyCounts:
     `spread` is that of the bar; `chance` is how often a label drawn at random is in a response set,
     0 where one label is right. `severe_from` is None where no label is severe. `levels` are
     those of HumanSide. Where `by_gold`, adjudicated labels stand in the place of the truth of the
-    others. Items are `alone` where no two of them are of one cluster.
+    others. Items are `alone` where no two of them are of one cluster. `is_pooled` where the labels
+    of some annotators count more in a pair than those of others.
     """
 
     how_many: FloatArray
@@ -228,6 +229,7 @@ class StudyCounts:
     alone: bool
     by_gold: bool = False
     is_weighted: bool = False
+    is_pooled: bool = False
 
     @property
     def has_severity(self) -> bool:
@@ -361,7 +363,8 @@ def study_counts(
         chance=humans.chance(reference), severe_from=humans.severe,
         levels=humans.levels,
         alone=bool(humans.clusters.sums(asked).max(initial=0) <= 1),
-        by_gold=humans.gold is not None, is_weighted=humans.stands_for is not None, **blocks,
+        by_gold=humans.gold is not None, is_weighted=humans.stands_for is not None,
+        is_pooled=len(humans.weights) == 1 and bool(np.ptp(humans.weights) > 0), **blocks,
     )  # fmt: skip
 
 

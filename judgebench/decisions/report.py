@@ -54,6 +54,7 @@ from judgebench.results.tables import (
     Contents,
     Layout,
     Table,
+    format_number,
     in_per_cent,
 )
 from judgebench.text import listed
@@ -265,21 +266,25 @@ def _conditions_table(decisions: Decisions, number: int, judge: str) -> Table:
 
 def _bar_table(decisions: Decisions) -> Table:
     """Each annotator and each judge beside the annotators of the bar."""
+    bar_rows = decisions.context.rows
+    weights = {(r.metric, r["who"]): r.estimate.value for r in bar_rows.select("bar", "weight")}
     rows = (
         (
             decisions.titles[row.metric],
             Cell(row.judge or row["who"], remark="a judge" if row.judge else ""),
             row["in_bar"] or DASH,
+            format_number(weights.get((row.metric, row["who"]))),
             Cell(estimate=row.estimate, signed=True),
         )
-        for row in decisions.context.rows.select("bar", "gap")
+        for row in bar_rows.select("bar", "gap")
     )
     title = "Annotators and judges beside those who set the bar"
     note = (
         "Agreement gap: how much more often somebody agrees with the annotators in the bar than "
-        "these agree with each other on the same items."
+        "these agree with each other on the same items. Weight: how much each label of theirs "
+        "counts in the bar, 1 on average."
     )
-    beside = ("In the bar", "Agreement gap")
+    beside = ("In the bar", "Weight", "Agreement gap")
     return Layout("decide_bar", title, ("Metric", "Who"), (note,), beside).listing(rows)
 
 

@@ -64,6 +64,13 @@ _SAY_HOW = (
     "So there is no interval, unless --drawn says how they were drawn: weight=COLUMN, "
     "probability=COLUMN or strata=COLUMN, or random if they were all the same."
 )
+NOBODY_SAID = (
+    "Nobody said how the labelled answers were drawn: they are taken for a random sample of all. "
+    "If they were (the same chance for all), say --drawn random. Answers picked out because they "
+    "are hard or easy bias every rate but the verdicts' own: if their chances are known, say "
+    "--drawn with weight=COLUMN, probability=COLUMN or strata=COLUMN; else label a random sample "
+    "of the others too."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -524,7 +531,9 @@ class _Estimator:
 def _assumptions(population: Population, plan: Plan, is_labelled: Mask) -> Iterator[str]:
     """The assumptions of the intervals."""
     yield from filter(None, [plan.drawn.in_words()])
-    if not plan.drawn.columns:
+    if not (plan.drawn.is_said or is_labelled.all()):
+        yield NOBODY_SAID
+    elif not plan.drawn.columns:
         yield (
             "The labelled answers are taken for a random sample of all: answers picked out because "
             "they are hard or easy would bias every rate but the verdicts' own."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from judgebench.rates.analysis import ALL, Rates
+from judgebench.rates.analysis import ALL, NOBODY_SAID, Rates
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import (
     Block,
@@ -67,7 +67,8 @@ def rates_part(r: Rates) -> ReportSection:
             Block(text=sentences),
         ),
         tuple(_short_table(r, *of, paper) for of in short) if r.requested else (),
-        r.urgent, own_file=True, headline=r.headline,
+        r.urgent or tuple(note for note in r.notes if note == NOBODY_SAID and r.requested),
+        own_file=True, headline=r.headline,
         answer=" ".join(_rate_sentence(r, m, labels[0]) for m, labels in r.main.items())
         if r.requested else "",
     )  # fmt: skip

@@ -71,6 +71,18 @@ def test_who_uses_labels_as_nobody_else_does_is_named() -> None:
     assert [note.split()[1] for note in both] == ["ann", "cem"]  # nothing shows who is odd
 
 
+@pytest.mark.parametrize(
+    ("labels", "is_asked"),
+    [("ab" * 15, True), ("ab" * 14, False), ("a" * 30, False), ("." + "ab" * 15, True)],
+)
+def test_labels_that_are_the_same_on_all_items_are_asked_about(labels: str, is_asked: bool) -> None:
+    alignment = aligned({"ann": labels, "bob": labels, "cem": labels[:20] + "." * len(labels[20:])})
+    asked = "all 30 items that two or more labelled: was one label copied into each row?"
+    assert any(asked in note for note in alignment.part.urgent) == is_asked
+    other = aligned({"ann": labels, "bob": labels, "cem": labels[:-1] + "c"})
+    assert not other.part.urgent
+
+
 def test_labels_of_each_annotator_are_counted() -> None:
     found = aligned({"ann": "aab.", "bob": "abb.", "cem": "...c"})
     counts = {

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 import judgebench as jb
 from judgebench.alignment.judge_scores import STATISTICS
 from judgebench.alignment.raters import NEVER_APART, SAME_LABELS
-from judgebench.comparison.result import Comparison
+from judgebench.comparison.result import Comparison, failures
 from judgebench.records import Estimate, Row
 from judgebench.stats.intervals import SMOOTHED_T, clopper_pearson
 from judgebench.studies.study import study_of
@@ -78,6 +78,19 @@ def test_the_test_of_severe_answers_looks_at_these_alone() -> None:
     assert found.difference("severe_recall", "j", "harm").value == pytest.approx(-5 / len(severe))
     tested = p_value(found, "severe_recall")
     assert (tested.value, tested.n) == (pytest.approx(2 / 2**5), len(severe))
+
+
+@pytest.mark.parametrize(("missing", "p"), [(3, 0.25), (4, 0.125), (7, 0.015625)])
+def test_failures_are_worse_only_where_the_exact_test_says_so(missing: int, p: float) -> None:
+    always_wrong = "".join("b" if label == "a" else "a" for label in TRUE)
+    comparison = compared(always_wrong, "." * missing + always_wrong[missing:])
+    screen = str(comparison)
+    assert p_value(comparison, "no_label").value == pytest.approx(p)
+    assert len([*failures(comparison, ["worse"])]) == (p <= 0.05)
+    assert ("B is shown to be worse: the share without a label of" in screen) == (p <= 0.05)
+    if p <= 0.05:
+        e = comparison.difference("no_label", "j", "harm")
+        assert f"{e.value:+.3f} [{e.low:+.3f}, {e.high:+.3f}] (n = 60)" in " ".join(screen.split())
 
 
 def test_p_values_are_corrected_over_the_metrics() -> None:

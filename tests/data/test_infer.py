@@ -405,6 +405,28 @@ def test_a_further_row_of_a_person_is_asked_about() -> None:
         assert {x.label for x in labels if (x.item_id, x.annotator) == ("1", "Huber")} == {label}
 
 
+def test_contradictory_rows_make_no_metric_of_the_column_of_labels() -> None:
+    twice = ROWS.head(3).assign(label=[*ROWS["label"].iloc[1:4]])
+    again = pd.concat([ROWS.assign(sure=[*"12345"] * (2 * N // 5)), twice.assign(sure="1")])
+    again = pd.concat([again, again.iloc[[9]]])
+    judge = GPT.set_axis(["id", "label"], axis=1)
+    for tables in ((again,), (again, judge)):
+        assert flags(asked(*tables))[:2] == ["--set repeats=last", "--set repeats=first"]
+    with pytest.warns(UserWarning, match="the last one counts") as warned:
+        jb.study(again, judge, columns={"repeats": "last", "sure": "ignored"})
+    warnings = " ".join(str(warning.message) for warning in warned)
+    assert "another label of the same annotator, the last one counts (3 times" in warnings
+    assert "kept once (1 time" in warnings
+
+
+def test_items_without_the_question_that_others_have_are_counted() -> None:
+    topics = [""] * (N - 6) + ["a", "a", "b", "b", "c", "c"]
+    judge, settings = GPT.assign(topic=topics), {"topic": "group"}
+    with pytest.warns(UserWarning, match="34 of 40 items name no question, though others do"):
+        study = jb.study(PEOPLE, judge, columns=settings)
+    assert study.clusters.n == 37
+
+
 def test_what_annotators_say_of_themselves_is_no_label() -> None:
     layout = jb.layout(ROWS.assign(sex=["f"] * N + ["m"] * N), GPT)
     assert roles(layout, "sex", "label") == ["ignored", "label label"]

@@ -210,6 +210,8 @@ def test_a_judge_that_is_as_good_everywhere_leaves_nothing_out() -> None:
     (decision,) = in_language(0.01).decisions
     assert decision.shown == "REPLACE"
     assert [c.state.value for c in decision.groups] == ["met"]
+    (method,) = [c.estimate.method for c in decision.groups]
+    assert method.startswith("met means not shown to fall short; n counts pairs")
 
 
 def test_an_exception_is_no_replace_where_that_is_demanded_or_certified() -> None:

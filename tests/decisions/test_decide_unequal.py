@@ -56,6 +56,20 @@ def test_a_careless_annotator_does_not_lower_the_bar_and_is_named() -> None:
     assert (rows[3].estimate.value or 0) < -0.05
 
 
+@pytest.mark.parametrize("bar", ["typical", "average"])
+def test_weights_of_annotators_are_listed_and_named_in_methods(bar: str) -> None:
+    ratings = crowd([0.05, 0.01, 0.03, 0.06, 0.07], 800)
+    rule = DecisionRule.model_validate({"replace": {"humans": {"bar": bar}}})
+    decisions = decided(ratings[:, 1:], ratings[:, 0], rule=rule)
+    rows = decisions.results.select("bar", "weight")
+    weights = [row.estimate.value for row in rows if row["in_bar"] == "yes"]
+    methods = {c.key: c.estimate.method for c in only(decisions).replace}
+    is_pooled = len({*weights}) > 1
+    assert is_pooled == (bar == "typical")
+    for key in ("humans_accuracy", "humans_balanced_accuracy"):
+        assert ("annotators weighted as the bar says" in methods[key]) == is_pooled
+
+
 @pytest.mark.parametrize(
     ("errors", "items", "replaces"),  # of the judge, then of the annotators
     [([0.14, 0.03, 0.03, 0.03, 0.5], 400, False), ([0.0, 0.03, 0.03, 0.45], 800, True)],

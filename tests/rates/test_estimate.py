@@ -120,6 +120,14 @@ def test_a_declared_draw_holds_in_a_report_too() -> None:
     assert jb.estimate(people, verdicts, columns=ORDER).urgent
 
 
+def test_a_draw_that_nobody_declared_is_said_on_the_screen() -> None:
+    people, verdicts, _, _ = tables()
+    said = "Nobody said how the labelled answers were drawn"
+    assert said in str(rates(people, verdicts))
+    assert said not in str(rates(people, verdicts, drawn="random"))
+    assert measure_rates(jb.study(people, verdicts, columns=ORDER)).part.urgent == ()
+
+
 def test_strata_are_as_large_as_they_are_among_all_answers() -> None:
     people, verdicts, truth, _ = tables()
     keep = people[(people.system == "old") | (np.arange(len(people)) % 4 == 0)]
