@@ -145,14 +145,14 @@ class Folds:
         fold = np.append(self.of, np.zeros(every - n, np.int64))
         added: IntArray = self.question.max() + self.text.max() + 1 + np.arange(every)
         question, text = (np.append(codes, added[n:]) for codes in (self.question, self.text))
-        asked, said = answers.clusters.codes, alike_texts(answers)
-        by_text = dict(zip(said[:n].tolist(), range(n), strict=True))
-        by_question = dict(zip(asked[:n].tolist(), range(n), strict=True))
+        questions, texts = answers.clusters.codes, alike_texts(answers)
+        by_text = dict(zip(texts[:n].tolist(), range(n), strict=True))
+        by_question = dict(zip(questions[:n].tolist(), range(n), strict=True))
         for row in range(n, every):
-            same = by_question.get(int(asked[row]))
+            same = by_question.get(int(questions[row]))
             if same is not None:
                 question[row] = self.question[same]
-            like = by_text.get(int(said[row])) if same is None else same
+            like = by_text.get(int(texts[row])) if same is None else same
             fold[row] = 0 if like is None else self.of[like]
         return Folds(fold, self.n, question, text, self.joined)
 

@@ -188,11 +188,11 @@ def material_of(
 def bench_material(bench: Bench, rubric: Rubric, folds: int, seed: int) -> Material:
     """Return what the judges of a benchmark learn these metrics from, in folds of its data alone:
     answers that a stress test adds are judged in them. Raises SetupError as `material_of`."""
-    own, answers = (
+    labelled, answers = (
         indexed([answer for answer in each if answer.kind == "answer"])
-        for each in (bench.own or bench.answers, bench.answers)
+        for each in (bench.data_answers or bench.answers, bench.answers)
     )
-    material = material_of(rubric, own, bench.dataset.labels, bench.config.truth, folds, seed)
+    material = material_of(rubric, labelled, bench.dataset.labels, bench.config.truth, folds, seed)
     return replace(material, answers=answers, folds=material.folds.over(answers))
 
 

@@ -216,7 +216,7 @@ class Bench:
     learning: tuple[LearntEntry, ...] = ()  # what features make judges of
     learnt: tuple[LearntJudge, ...] = ()  # these judges, once a run folder is known
     extension: Extension | None = None  # `dataset` then holds the answers beside the study too
-    own: Sequence[Answer] = ()  # those of the data, which alone are learnt from, if there are any
+    data_answers: Sequence[Answer] = ()  # those of the data, if there are any: to learn from
     variants: tuple[Variant, ...] = ()
     limited: bool = False  # the first answers only were asked for
 

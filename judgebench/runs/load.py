@@ -126,7 +126,7 @@ def load_bench(
     every = dataset.answers
     config = config.model_copy(update={"truth": config.truth.with_blindness(dataset.blind)})
     dataset, extension = _limited(dataset, limit), None
-    own = dataset.answers
+    data_answers = dataset.answers
     if extend is not None:
         loaded = Loaded(config, file, whole, rubric, dataset)
         if extension := gather(extend.feature, extend, loaded):
@@ -153,7 +153,7 @@ def load_bench(
     if any(not spec.name for spec in specs):
         _check_names(names, gather)
     # What an extension adds is judged, and nothing is learnt from it.
-    fitted = replace(dataset, answers=own) if extension and own else dataset
+    fitted = replace(dataset, answers=data_answers) if extension and data_answers else dataset
     controls = gather("by", _controls, config, rubric, fitted, juries, extension) or ()
     gather.raise_any()
     kept_in = run_folder or default_run_folder(config)
@@ -177,7 +177,7 @@ def load_bench(
         # Somebody's judge may have the name of a column's rule.
         controls=tuple(c for c in controls if c.name in ABOUT or c.name not in names),
         extension=extension,
-        own=own if extension and dataset.labels else (),
+        data_answers=data_answers if extension and dataset.labels else (),
         variants=tuple(extension.variants(judges)) if extension else (),
         limited=limit is not None,
     )
