@@ -138,6 +138,7 @@ def check(
     No errors.
     These files support:
       verdicts of its judges        yes  judgebench run bench.yaml
+      stress test                   yes  judgebench stress bench.yaml
       agreement between annotators  yes  judgebench align runs/small
     ...
     """

@@ -41,7 +41,18 @@ def plan(
     Example: judgebench plan --n-annotators 3 --agreement 0.9 --severe-share 0.1 --judge 0.02
     """
     import judgebench as jb
+    from judgebench.rubric import load_rubric
 
+    promised = {
+        "--rubric": rubric, "--answers": answers, "--drawn": drawn, "--looks": looks,
+        "--subgroup": subgroup,
+    }  # fmt: skip
+    if alone := [name for name, value in promised.items() if value and not protocol]:
+        raise SetupError(
+            [Problem("is for a protocol: add --protocol FILE", field=x) for x in alone]
+        )
+    if rubric:
+        load_rubric(rubric)  # before anything is simulated
     if protocol and not rubric:
         raise SetupError(
             Problem("says what people label by: --protocol needs it", field="--rubric")

@@ -7,6 +7,7 @@ a known severe flaw do, as far as their flaws are like the error.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -75,7 +76,8 @@ def shared_misses(
     """
     if not is_severe.any():
         return {}
-    shares = {BOTH_MISS: _share(~by_people & ~by_judge, is_severe, clusters, 2 * level - 1)}
+    share = _share(~by_people & ~by_judge, is_severe, clusters, 2 * level - 1)
+    shares = {BOTH_MISS: replace(share, level=level)}  # of each of its limits
     apart = np.where(is_severe, by_judge.astype(np.float64) - by_people, 0)
     if apart.sum() > 0:
         p = mcnemar_clustered(apart, clusters)

@@ -78,7 +78,7 @@ _ANCHORS = Layout(
     (
         "Found: share of the anchors with a severe flaw that are called severe. False alarms: "
         "share of the others. Both miss: share of the severe ones that the consensus of the "
-        "annotators and the judge both miss.",
+        "annotators and the judge both miss, each limit by itself.",
     ),
     headings={"found": "Found", "false_alarms": "False alarms", BOTH_MISS: "Both miss"},
     absent=None,

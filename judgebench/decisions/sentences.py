@@ -549,7 +549,20 @@ def threshold_text(threshold: float) -> str:
 
 def anchor_sentences(decisions: Decisions) -> Iterator[str]:
     """Say what share of severe anchors annotators and judges may both miss, where a judge finds
-    more than they do, and what anchors cannot show."""
+    more than they do, which judge has no verdict on them, and what anchors cannot show."""
+    lacking = {
+        judge
+        for judge in decisions.judges
+        if any(decisions.anchors)
+        and not any(
+            row.estimate.n for row in decisions.anchors.select("anchors", "found", judge=judge)
+        )
+    }
+    for judge in sorted(lacking):
+        yield (
+            f"{judge} has no verdict on the anchors. Where a table of answers is given it must "
+            "hold them too (answers_for_judge.csv has all): verdicts on others are not read."
+        )
     for row in decisions.anchors.select("anchors"):
         share, about = row.estimate, f"{decisions.titles[row.metric]}, {row.judge}: annotators"
         if row.statistic == BOTH_MISS:

@@ -60,8 +60,13 @@ class Chances:
     studies: IntArray
 
     def at(self, answers: float) -> dict[Outcome, Estimate]:
-        """The chance of each outcome with so many labelled answers."""
-        return {which: self.of(which, answers) for which in Outcome}
+        """The chance of each outcome with so many labelled answers; together they are 1."""
+        chances = {which: self.of(which, answers) for which in Outcome}
+        total = sum(chance.value or 0.0 for chance in chances.values())
+        return {
+            which: replace(chance, value=(chance.value or 0.0) / total)
+            for which, chance in chances.items()
+        }
 
     def of(self, which: Outcome, answers: float) -> Estimate:
         """A line of the logit in the root of the number of answers, through the sizes nearby with
@@ -71,8 +76,11 @@ class Chances:
         weight = np.clip(1 - near**3, 0, None) ** 3
         x = np.sqrt(np.array(SIZES) / answers) - 1
         ended = self.ended[:, [*Outcome].index(which)]
-        p, variance = _at_zero(x, ended, self.studies, weight)
-        n = max(float(weight @ self.studies), p * (1 - p) / max(variance, _TINY))
+        n, found = float(weight @ self.studies), float(weight @ ended)
+        p = found / n
+        if 0 < found < n:
+            p, variance = _at_zero(x, ended, self.studies, weight)
+            n = max(n, p * (1 - p) / max(variance, _TINY))
         low, high = exact_limits(p * n, n, LEVEL)
         return Estimate(p, low, high, "simulated studies of sizes nearby", int(self.studies.sum()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from judgebench.planning.design import Design, Draw, draw
 from judgebench.planning.plan import SIZES, Chances
 from judgebench.planning.simulate import outcome
 
+Call = Callable[..., tuple[int, str, str]]
 QUICK = 36  # studies
 
 
@@ -125,3 +127,23 @@ def test_a_command_says_first_what_happens_if_people_agree_less() -> None:
 def test_what_cannot_be_is_said(known: dict[str, float], said: str) -> None:
     with pytest.raises(jb.SetupError, match=said):
         jb.plan(**known)
+
+
+def test_options_of_a_protocol_need_one_and_are_read_before_anything_is_simulated(
+    call: Call,
+) -> None:
+    for more in (["--answers", "60"], ["--looks", "0.5"], ["--protocol", "p.yaml"]):
+        code, _, said = call("plan", *more)
+        assert (code, "--protocol" in said) == (2, True)
+    code, _, said = call("plan", "--protocol", "p.yaml", "--rubric", "none.yaml")
+    assert (code, "none.yaml" in said) == (2, True)
+
+
+def test_chances_of_all_outcomes_add_up_and_what_never_came_has_none() -> None:
+    studies = np.full(len(SIZES), 50)
+    ended = np.zeros((len(SIZES), len(Outcome)), dtype=np.int64)
+    ended[:, 0], ended[:, -1] = 20, 30
+    chances = Chances(Design(), ended, studies).at(700)
+    assert sum(chance.value for chance in chances.values()) == pytest.approx(1)
+    assert chances[Outcome.ASSIST].value == 0
+    assert 0 < chances[Outcome.ASSIST].high < 0.1
