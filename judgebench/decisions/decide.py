@@ -60,7 +60,7 @@ from judgebench.runs.features import analyses
 from judgebench.runs.from_tables import Tables, study_from, with_anchors
 from judgebench.runs.open import Truth
 from judgebench.stats.annotator_bar import BarKind
-from judgebench.stats.arrays import FloatArray, ratio
+from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import look_levels
 from judgebench.studies.reference_labels import Labels
 from judgebench.studies.study import ANCHORS, Humans, JudgeVerdicts, Study
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
 
 
 _FEW = 50  # answers; from fewer, studies of another size are not simulated well
-_LEAST_SPREAD, _FARTHEST = 0.02, 100.0  # of gaps beforehand; squared, so that one is likely
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 
 
@@ -82,10 +81,9 @@ def plan_sample_size(
     ends clear: every condition met, or one failed.
 
     A larger study has more clusters like those there are: shares of the kinds of clusters are drawn
-    by the Bayesian bootstrap (Rubin, 1981), so that what is not known of them counts, weighted by
-    what is likely of a judge beforehand, and then the clusters. Human labels for each item and
-    failures are as frequent as now. What the labels cannot tell (robustness) is taken as it stands,
-    and left out where it is open.
+    by the Bayesian bootstrap (Rubin, 1981), so that what is not known of them counts, and then
+    the clusters. Human labels for each item and failures are as frequent as now. What the labels
+    cannot tell (robustness) is taken as it stands, and left out where it is open.
     """
     plan = _now(counts)
     if blocked := _blocked(counts, rule, conditions):
@@ -174,40 +172,24 @@ def _simulate(
     seed: int,
 ) -> tuple[float, Outcome | None]:  # fmt: skip
     """The share of studies with `further` clusters more that end clear, and where most do."""
-    how_many, shares = _larger(counts.how_many, further, rule.plan.studies, seed)
+    how_many = _larger(counts.how_many, further, rule.plan.studies, seed)
     simulated = list(findings(counts, rule, how_many))
     keys = {finding.key for finding in simulated}
     fixed = {c.state for c in conditions if c.key not in keys}
     met = np.all([f.met for f in simulated], axis=0) & (fixed <= {State.MET})
     failed = np.any([f.not_met for f in simulated], axis=0) | (State.NOT_MET in fixed)
-    weight = _beforehand(counts, shares, rule.replace.humans.margin)
-    towards = Outcome.REPLACE if weight @ met >= weight @ failed else Outcome.DO_NOT_USE
-    clear = float(weight @ (met | failed))
+    towards = Outcome.REPLACE if met.mean() >= failed.mean() else Outcome.DO_NOT_USE
+    clear = float((met | failed).mean())
     return clear, towards if clear > 0 else None
 
 
-def _beforehand(counts: StudyCounts, shares: FloatArray, margin: float) -> FloatArray:
-    """How likely each population with these `shares` (R, U) of the kinds of clusters is (R,) before
-    its labels are seen: judges that anybody asks about agree about as often as annotators, give or
-    take the margin. Without this a small study that looks good or bad by luck is planned by that
-    luck (the chosen one of many regresses to the mean)."""
-    pairs = counts.pairs.sum(axis=(1, 2))
-    lead = (counts.judge_pairs - counts.annotator_pairs).sum(axis=(1, 2))
-    gap = ratio(shares @ lead, shares @ pairs) / max(margin, _LEAST_SPREAD)
-    likely = np.exp(-np.minimum(np.nan_to_num(gap) ** 2, _FARTHEST) / 2)
-    return np.asarray(likely / likely.sum())
-
-
-def _larger(
-    how_many: FloatArray, further: int, studies: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """The number of clusters of each kind that larger studies hold, and the shares of the kinds in
-    their populations: both (studies, U)."""
+def _larger(how_many: FloatArray, further: int, studies: int, seed: int) -> FloatArray:
+    """The number of clusters of each kind that larger studies hold: (studies, U)."""
     rng = np.random.default_rng(seed)
     studies = max(20, min(studies, _CELLS // len(how_many)))
     weights = rng.standard_gamma(how_many, size=(studies, len(how_many)))
     shares = weights / weights.sum(axis=1, keepdims=True)
-    return how_many + rng.multinomial(further, shares).astype(np.float64), shares
+    return how_many + rng.multinomial(further, shares).astype(np.float64)
 
 
 def decide_study(
