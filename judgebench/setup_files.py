@@ -138,8 +138,6 @@ def check(
     No errors.
     These files support:
       verdicts of its judges        yes  judgebench run bench.yaml
-      stress test                   yes  judgebench stress bench.yaml
-      agreement between annotators  yes  judgebench align runs/small
     ...
     """
     known = str(rubric) if rubric else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
+from judgebench.features import FEATURES
 from judgebench.studies.confidence import confidence
 from judgebench.studies.study import Study
 from judgebench.text import listed
@@ -66,10 +67,11 @@ def supports_of(study: Study, origin: StudyOrigin) -> list[Support]:
     ordered = [] if any(m.has_severe for m in study.rubric.metrics) else [_order(study, origin)]
     declarations = _declarations(study, origin)
     watch = f"after REPLACE or ASSIST: judgebench watch judge.json {_NEW}"
+    stressed = origin.asks_models and "stress" in FEATURES
     third = "a third annotator: with two, a judge must match both"
     return [
         *_first_steps(study, origin),
-        *([_support("stress test", f"stress {origin.bench}", [])] if origin.asks_models else ()),
+        *([_support("stress test", f"stress {origin.bench}", [])] if stressed else ()),
         _support(
             "agreement between annotators", f"align {arguments}", paired,
             third if len(study.makers) == 2 else "",

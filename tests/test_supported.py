@@ -9,6 +9,7 @@ import pytest
 from python_api import write_bench, write_tables
 
 import judgebench as jb
+from judgebench.features import FEATURES
 
 TABLES = Path(__file__).resolve().parents[1] / "docs" / "tables"
 DECLARED = ("--order", "Harmful: no < yes", "--order", "Tone: friendly < curt < rude")
@@ -109,7 +110,8 @@ def test_a_benchmark_is_run_first(call: Call, folder: Path) -> None:
     commands, _ = supported(call, "bench.yaml")
     assert commands["verdicts of its judges"] == "judgebench run bench.yaml"
     assert commands["decision"] == "judgebench decide runs/small"
-    assert commands["stress test"] == "judgebench stress bench.yaml"
+    if "stress" in FEATURES:
+        assert commands["stress test"] == "judgebench stress bench.yaml"
     run_all(call, [*commands.values()])
 
 
