@@ -192,19 +192,22 @@ def load_rule(name: str | Path = DECISION_RULE) -> DecisionRule:
     return load_model(path, DecisionRule)
 
 
+def rule_of(source: DecisionRule | Mapping[str, Any] | str | Path | None) -> DecisionRule:
+    """A rule as `rule_for` takes it, before it is known to fit a rubric. Raises SetupError."""
+    if isinstance(source, DecisionRule):
+        return source
+    if isinstance(source, Mapping):
+        return validate(dict(source), DecisionRule, file="rule")
+    return load_rule(source) if source else DecisionRule()
+
+
 def rule_for(
     source: DecisionRule | Mapping[str, Any] | str | Path | None, rubric: Rubric
 ) -> DecisionRule:
     """A rule as it is, of these keys, or of that path or shipped name, once it is known to fit the
     rubric; None is the shipped one, whose keys are the defaults. Raises SetupError."""
-    rule, file = DecisionRule(), ""
-    if isinstance(source, DecisionRule):
-        rule = source
-    elif isinstance(source, Mapping):
-        rule = validate(dict(source), DecisionRule, file="rule")
-    elif source:
-        rule, file = load_rule(source), str(source)
-    rule.check(rubric, file)
+    rule = rule_of(source)
+    rule.check(rubric, str(source) if source and isinstance(source, str | Path) else "")
     return rule
 
 

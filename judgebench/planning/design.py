@@ -14,7 +14,6 @@ from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 _NEVER = 1e-9  # an error rate
 _HALF = 0.5
 _TIMES = 3  # as large a share of what seems severe is drawn, where oversampled
-_FEWEST_LABELS, _MOST_LABELS = 2, 7
 
 
 @dataclass(frozen=True)
@@ -56,19 +55,19 @@ class Design:
 
     @cached_property
     def error(self) -> float:
-        """How often an annotator is wrong, so that two agree on `agreement`. Errors are one label
-        up or down, and independent of one another but for how hard the question is."""
+        """The share of answers on which an annotator is wrong, so that two agree on `agreement`.
+        Errors are one label up or down, and independent but for how hard the question is."""
         return float(brentq(lambda error: self._agreeing(error) - self.agreement, 0, 0.5))
 
     @property
     def judge_errors(self) -> FloatArray:
-        """How often the judge is wrong, by the true label: (labels,)."""
+        """The share on which the judge is wrong, by the true label: (labels,)."""
         of_severe = self.judge if self.judge_severe is None else self.judge_severe
         other = self.error - (self.judge - self.severe_share * of_severe) / (1 - self.severe_share)
         return np.array([other] * (self.n_labels - 1) + [self.error - of_severe])
 
     def _agreeing(self, error: float) -> float:
-        """How often two annotators agree who are wrong so often."""
+        """The share on which two annotators agree who are wrong so often."""
         same = np.array([1.0, *[0.5] * (self.n_labels - 2), 1.0])  # both errors lead to one label
         spread = self._icc * error * (1 - error)
         return float((1 - error) ** 2 + spread + (error**2 + spread) * (self.shares @ same))
@@ -105,7 +104,7 @@ _LIMITS = (
     ("n_annotators", (2, 20), "annotators are compared with each other"),
     ("agreement", (0, 1), "is a share of the answers"),
     ("severe_share", (0.001, 0.9), "is a share of the answers"),
-    ("n_labels", (_FEWEST_LABELS, _MOST_LABELS), "is the number of labels"),
+    ("n_labels", (2, 7), "is the number of labels"),
     ("per_question", (1, 100), "is a number of answers"),
     ("alike", (0, 0.9), "is a correlation"),
 )

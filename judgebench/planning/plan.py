@@ -18,7 +18,7 @@ import yaml
 from scipy.special import expit
 
 from judgebench.decisions.decision import Outcome
-from judgebench.decisions.rule import DecisionRule, Rule, load_rule
+from judgebench.decisions.rule import DecisionRule, Rule, rule_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import all_or_nothing, validate, write_atomically
 from judgebench.planning.design import Design, draw
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 SIZES = (100, 150, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000)  # answers, simulated
 SHOWN = (100, 200, 400, 600, 1000, 1500, 2500, 5000)
-OUTCOMES = (Outcome.REPLACE, Outcome.ASSIST, Outcome.DO_NOT_USE)
 ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
 _BESIDE = 6  # so many times as few studies of designs beside the one that is asked about
@@ -136,7 +135,7 @@ class Plan(Shown):
         """The outcome that large studies of this judge have; None where that is none of all."""
         largest = dict(zip(Outcome, self.chances.ended[-1], strict=True))
         likeliest = max(largest, key=lambda which: largest[which])
-        return likeliest if likeliest in OUTCOMES else None
+        return None if likeliest is Outcome.CANT_TELL else likeliest
 
     @cached_property
     def needed(self) -> Mapping[Design, int | None]:
@@ -247,7 +246,7 @@ def plan(rule: Rule | None = None, *, studies: int = 600, seed: int = 0, **known
             [Problem("is not known of a design", "", None, "plan", w, ", ".join(names))
              for w in wrong]
         )  # fmt: skip
-    decided = _rule_of(rule)
+    decided = rule_of(rule)
     design = Design(**known)
     design.check()
     less = replace(design, agreement=round(design.agreement - LESS_AGREEMENT, 6))
@@ -258,14 +257,6 @@ def plan(rule: Rule | None = None, *, studies: int = 600, seed: int = 0, **known
         found[0], next((c for c in found if c.design == less), None),
         [c for c in found[1:] if c.design != less], decided,
     )  # fmt: skip
-
-
-def _rule_of(source: Rule | None) -> DecisionRule:
-    if isinstance(source, Mapping):
-        return validate(dict(source), DecisionRule, file="rule")
-    if source is None or isinstance(source, DecisionRule):
-        return source or DecisionRule()
-    return load_rule(source)
 
 
 def _beside(design: Design) -> Iterator[Design]:
