@@ -438,13 +438,6 @@ class Results:
         """The different values of a key among those rows, in their order."""
         return list(dict.fromkeys(row[key] for row in self.select(analysis, statistic)))
 
-    def pivot(self, analysis: str, *keys: str) -> dict[tuple[str, ...], dict[str, Row]]:
-        """The rows of an analysis that have the same values of these keys, by their statistic."""
-        found: dict[tuple[str, ...], dict[str, Row]] = {}
-        for row in self.select(analysis):
-            found.setdefault(tuple(row[key] for key in keys), {})[row.statistic] = row
-        return found
-
     @cached_property
     def _indices(self) -> dict[tuple[str, ...], dict[tuple[str, ...], list[Row]]]:
         """By names of keys, the rows by the values of these keys; made when first asked for."""

@@ -1,4 +1,4 @@
-"""`judgebench import`: write the log of another tool as tables of judgebench."""
+"""Files of a study: imported from the log of another tool, checked, listed, begun."""
 
 from __future__ import annotations
 

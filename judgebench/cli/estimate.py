@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from judgebench.cli.groups import flag, option
 from judgebench.cli.options import AS_IN_THE_RUN, NO_FILES, Files, RunOrTables, Truth, pairs_of
-from judgebench.cli.report import open_study
+from judgebench.cli.report import keep, open_study
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 
 
@@ -33,17 +32,14 @@ def estimate(
     """
     import judgebench as jb
     from judgebench.rates.analysis import naming_by
-    from judgebench.studies.reference_labels import kept_columns
 
-    keep = kept_columns((), by)
-    files = replace(files, column=[*(f"{name}=kept" for name in keep), *(files.column or ())])
     if score:
         scores = {k: v.split(",") for k, v in pairs_of(score, "--score").items()}
         table: Any = next(iter(run or ()), None)
         columns = {"question": files.question or ""}
     else:
         with naming_by(by):
-            table = open_study(run, files, truth.settings, (), output)
+            table = open_study(run, keep(files, by), truth.settings, (), output)
         scores, columns = {}, {}
     found = jb.estimate(
         table, by=by, drawn=truth.drawn or (), width=width, anytime=anytime, scores=scores,

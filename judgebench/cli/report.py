@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgebench.cli.groups import option
+from judgebench.cli.groups import option, options
 from judgebench.cli.options import (
     AS_IN_THE_RUN,
     NO_FILES,
@@ -32,9 +32,23 @@ if TYPE_CHECKING:
     from judgebench.rubric import Rubric
     from judgebench.studies.study import Study
 
-_COLUMNS = "The statistics of the table for a paper: accuracy,mae,kappa."
-_BY = "Also show each judge in each group of answers, such as system."
 _MANY = 40  # judges and annotators, compared in some seconds
+
+
+@options
+class Analysed:
+    """The parts of an analysis that people choose, and how it counts."""
+
+    as_judge: AsJudge = None
+    rule: DecisionRuleOption = None
+    every: Every = False
+    columns: str = option(
+        "", "STATISTIC,…", "The statistics of the table for a paper: accuracy,mae,kappa."
+    )
+    by: str = option("", "COLUMN", "Also show each judge in each group of answers, such as system.")
+
+
+PLAINLY = Analysed()
 
 
 def open_study(
@@ -122,43 +136,28 @@ def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
     return GivenTables(labels, verdicts, unsorted=rest)
 
 
-def _takes_long(study: Study, output: Output) -> bool:
-    """True where so many judges and annotators are compared that progress is to be seen."""
-    return len(study.judges) + len(study.makers) > _MANY and not output.quiet
-
-
 def align(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    as_judge: AsJudge = None,
-    rule: DecisionRuleOption = None,
-    every: Every = False,
-    columns: str = option("", "STATISTIC,…", _COLUMNS),
-    by: str = option("", "COLUMN", _BY),
+    chosen: Analysed = PLAINLY,
     output: Output = ONE_SCREEN,
 ) -> None:
     """Compare judges and annotators, and print the tables.
 
     Example: judgebench align runs/demo --truth majority --annotator 'expert*'
     """
-    import judgebench as jb
-
-    study = _opened(run, files, by, truth, as_judge, output)
-    found = jb.analyse(study, rule, every=every, show_progress=_takes_long(study, output))
-    show(_with_choice(found, columns, by), study.name, output, tables=True)
+    study = _opened(run, files, truth, chosen, output)
+    found = _analysed(study, chosen, output)
+    show(found, study.name, output, tables=True)
 
 
 def report(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
-    as_judge: AsJudge = None,
-    rule: DecisionRuleOption = None,
+    chosen: Analysed = PLAINLY,
     anchors: AnchorsOption = None,
-    every: Every = False,
-    columns: str = option("", "STATISTIC,…", _COLUMNS),
-    by: str = option("", "COLUMN", _BY),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: RUN/report."),
     figures: Figures = False,
     checklist: str | None = option(
@@ -171,19 +170,16 @@ def report(
 
     Example: judgebench report runs/demo --to paper/tables
     """
-    import judgebench as jb
     from judgebench.checklist import with_checklist
     from judgebench.runs.from_tables import with_anchors
 
     folder = to or (run[0] / "report" if run and not run[0].is_file() else None)
     if folder is None and (run or files.labels):
         raise SetupError(Problem("say where to write the report of files", field="--to"))
-    study = _opened(run, files, by, truth, as_judge, output)
+    study = _opened(run, files, truth, chosen, output)
     assert folder
     study = with_anchors(study, anchors) if anchors else study
-    is_long = _takes_long(study, output)
-    measured = jb.analyse(study, rule, every=every, protocol=protocol, show_progress=is_long)
-    found = _with_choice(measured, columns, by)
+    found = _analysed(study, chosen, output, protocol)
     if checklist:
         found = with_checklist(found, checklist, study, folder)
     _report(study, found, folder, output, figures)
@@ -192,11 +188,12 @@ def report(
 
 
 def _opened(
-    run: RunOrTables, files: Files, by: str, truth: Truth, as_judge: AsJudge, output: Output
+    run: RunOrTables, files: Files, truth: Truth, chosen: Analysed, output: Output
 ) -> Study:
     """The study, with the column `by` kept; an error about this column names the option `--by`."""
+    by = chosen.by
     try:
-        study = open_study(run, _keep(files, by), truth.settings, as_judge or (), output)
+        study = open_study(run, keep(files, by), truth.settings, chosen.as_judge or (), output)
         _check_no_labels(study, by, files.column or ())
         return study
     except SetupError as error:
@@ -218,7 +215,7 @@ def _check_no_labels(study: Study, column: str, said: Sequence[str]) -> None:
                                  allowed=f"--column {column}=kept"))  # fmt: skip
 
 
-def _keep(files: Files, column: str) -> Files:
+def keep(files: Files, column: str) -> Files:
     """The files, of whose answers this column is kept."""
     from judgebench.studies.reference_labels import kept_columns
 
@@ -226,14 +223,21 @@ def _keep(files: Files, column: str) -> Files:
     return replace(files, column=[*kept, *(files.column or ())]) if kept else files
 
 
-def _with_choice(found: Mapping[str, Shown], columns: str, by: str) -> Mapping[str, Shown]:
+def _analysed(
+    study: Study, chosen: Analysed, output: Output, protocol: Path | None = None
+) -> Mapping[str, Shown]:
     """The analyses, with the chosen columns of the table and the groups of answers."""
+    import judgebench as jb
     from judgebench.alignment import Alignment
 
-    aligned, names = found["align"], [name.strip() for name in columns.split(",") if name.strip()]
+    is_long = len(study.judges) + len(study.makers) > _MANY and not output.quiet
+    found = jb.analyse(
+        study, chosen.rule, every=chosen.every, protocol=protocol, show_progress=is_long
+    )
+    aligned, names = found["align"], [*filter(None, map(str.strip, chosen.columns.split(",")))]
     assert isinstance(aligned, Alignment)
     try:
-        return {**found, "align": aligned.chosen(names, by)}
+        return {**found, "align": aligned.chosen(names, chosen.by)}
     except SetupError as error:
         raise SetupError([replace(p, field=f"--{p.field}") for p in error.problems]) from None
 
