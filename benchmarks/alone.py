@@ -22,11 +22,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from decisions import MARGIN, RULE, Draw, noisy, scenarios, side_of
+from decisions import MARGIN, RULE, Draw, scenarios, side_of
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgebench.decisions.alone import share_alone
+from judgebench.planning.design import noisy
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.confidence import Confidence, decided_alone

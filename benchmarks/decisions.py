@@ -48,13 +48,16 @@ import yaml
 from numpy.typing import NDArray
 
 import judgebench as jb
-from judgebench.decisions.conditions import Finding, filters_well, findings
+from judgebench.decisions.conditions import Finding, choose_threshold, filters_well, findings
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.guards import why_derived
 from judgebench.decisions.rule import DecisionRule
 from judgebench.judges.judge import Task
 from judgebench.learning.folds import Folds
 from judgebench.learning.learnt import Cell, Learner, Material, material_of
+from judgebench.planning import simulate
+from judgebench.planning.design import Draw as PlannedDraw
+from judgebench.planning.design import noisy
 from judgebench.progress import NoProgress
 from judgebench.records import Answer, HumanLabel
 from judgebench.runs.folder import RunFolder
@@ -63,15 +66,13 @@ from judgebench.scorers.config import BASELINES, ColumnConfig, scorer_config
 from judgebench.scorers.judges import LabelThresholds, open_scorer
 from judgebench.scorers.scorer import KeptScores
 from judgebench.stats.agreement import accepted_shares, hits, response_sets, shares_of_others
-from judgebench.stats.annotator_bar import Bar, camps, find_copy, fit_bar
+from judgebench.stats.annotator_bar import Bar, camps, find_copy
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.classification import (
     ACCURACY,
     Choice,
-    cautious_choice,
     cohen_kappa,
     confusion_by_cluster,
-    fixed_choice,
     why_no_choice,
 )
 from judgebench.stats.consensus import median_label
@@ -264,17 +265,6 @@ def _of(noise: Noise, true: IntArray) -> FloatArray:
     return np.broadcast_to(np.asarray(noise, dtype=np.float64), (int(true.max()) + 1,))[true]
 
 
-def noisy(
-    true: IntArray, wrong: FloatArray, k: int, rng: np.random.Generator,
-    luck: FloatArray | None = None,
-) -> IntArray:  # fmt: skip
-    """The labels with some moved by one step; at an end of the scale there is one way only."""
-    step = np.where(rng.random(len(true)) < 0.5, 1, -1)
-    step = np.where(true + step < 0, 1, np.where(true + step >= k, -1, step))
-    luck = rng.random(len(true)) if luck is None else luck
-    return np.where(luck < wrong, true + step, true)
-
-
 def read(found: Draw, world: World) -> Draw:
     """The study with the judge's labels as they are read from a table of verdicts."""
     if world.expected is None:
@@ -295,15 +285,9 @@ def read(found: Draw, world: World) -> Draw:
 def side_of(found: Draw) -> tuple[HumanSide, Bar]:
     """What a judge is held against."""
     clusters = Clusters(found.clusters, int(found.clusters[-1]) + 1)
-    bar = fit_bar(found.own, clusters, found.k, RULE.replace.humans.bar)
-    own = found.own[:, bar.kept]
-    others = [median_label(np.delete(own, a, axis=1), "upper") for a in range(own.shape[1])]
-    side = HumanSide(
-        median_label(own, "upper"), own, np.stack(others, axis=1), clusters, found.k,
-        None if found.nominal else found.k - 1, bar.weights[:, bar.kept], bar.spread,
-        levels=0 if found.nominal or found.k < 3 else found.k - 1,
-    )  # fmt: skip
-    return side, bar
+    drawn = PlannedDraw(found.true, found.own, found.judged, clusters, found.k)
+    side, bar = simulate.side_of(drawn, RULE)
+    return replace(side, severe=None, levels=0) if found.nominal else side, bar
 
 
 def study(
@@ -452,17 +436,13 @@ def run_world(world: World, draws: int, seed: int) -> Tally:
 
 
 def first_pass(found: Draw, truth: IntArray, *, fixed: bool = True) -> Choice | None:
-    """The threshold on the judge's label that would be recommended: the severe label where that
-    filters well and is tried first (`fixed`), else one chosen on halves."""
+    """The threshold on the judge's label that would be recommended; the severe label is tried
+    first where `fixed`."""
     signal = np.where(found.judged < 0, np.nan, found.judged)
     severe = np.where(found.asked, truth == found.k - 1, -1)
     seen = (signal, severe.astype(np.int64), found.clusters)
-    if why_no_choice(*seen):
-        return None
-    at_severe = fixed_choice(*seen, found.k - 1, RULE.level)
-    if fixed and filters_well(at_severe, RULE.assist):
-        return at_severe
-    return cautious_choice(*seen, RULE.assist.missed, RULE.level)
+    severe_at = found.k - 1 if fixed else None
+    return None if why_no_choice(*seen) else choose_threshold(seen, severe_at, RULE)
 
 
 def assists(choice: Choice | None) -> bool:

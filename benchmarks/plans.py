@@ -17,8 +17,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import SetupError
 from judgebench.planning.design import Design, draw
-from judgebench.planning.plan import simulated
+from judgebench.planning.plan import simulate
 from judgebench.planning.report import described
 from judgebench.planning.simulate import outcome
 
@@ -40,15 +40,15 @@ def drawn(n: int, seed: int) -> Iterator[tuple[Design, int]]:
     rng = np.random.default_rng(seed)
     while n:
         agreement, per_question = float(rng.uniform(0.7, 0.97)), int(rng.choice([1, 1, 4, 10]))
-        design = Design(
-            n_annotators=int(rng.choice([2, 3, 4, 5])), agreement=round(agreement, 3),
-            severe_share=round(float(rng.uniform(0.03, 0.5)), 3),
-            n_labels=int(rng.choice([2, 2, 3, 5])),
-            per_question=per_question, judge=round(float(rng.normal(0, 0.04)), 3),
-            oversampled=bool(rng.random() < 0.2),
-        )  # fmt: skip
+        known: dict[str, Any] = {
+            "n_annotators": int(rng.choice([2, 3, 4, 5])), "agreement": round(agreement, 3),
+            "severe_share": round(float(rng.uniform(0.03, 0.5)), 3),
+            "n_labels": int(rng.choice([2, 2, 3, 5])),
+            "per_question": per_question, "judge": round(float(rng.normal(0, 0.04)), 3),
+            "oversampled": bool(rng.random() < 0.2),
+        }  # fmt: skip
         try:
-            design.check()
+            design = Design(**known)
         except SetupError:
             continue
         n -= 1
@@ -58,9 +58,7 @@ def drawn(n: int, seed: int) -> Iterator[tuple[Design, int]]:
 def ended(design: Design, answers: int, studies: int, seed: int) -> Counter[Outcome]:
     """How fresh studies end."""
     rng, rule = np.random.default_rng([seed, 99]), DecisionRule()
-    return Counter(
-        outcome(draw(design, answers, rng), design.n_labels, rule, rng) for _ in range(studies)
-    )
+    return Counter(outcome(draw(design, answers, rng), rule) for _ in range(studies))
 
 
 def main() -> None:
@@ -69,7 +67,7 @@ def main() -> None:
     )
     parser.add_argument("--designs", type=int, default=60)
     parser.add_argument("--studies", type=int, default=1600, help="fresh ones of each design")
-    parser.add_argument("--planned", type=int, default=600, help="studies that a plan simulates")
+    parser.add_argument("--planned", type=int, default=500, help="studies that a plan simulates")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="2 designs, 40 studies")
@@ -80,9 +78,10 @@ def main() -> None:
         for number, (design, answers) in enumerate(drawn(designs, asked.seed)):
             if number < TIMED:
                 began = time.perf_counter()
-                jb.plan(studies=planned, **asdict(design))
+                jb.plan(studies=planned, **design.model_dump())
                 seconds.append(time.perf_counter() - began)
-            (plan,) = simulated({design: planned}, DecisionRule())
+            (plan,) = simulate({design: planned}, DecisionRule()).values()
+            stated = plan.at(answers)
             parts = [studies // asked.workers] * asked.workers
             counts = pool.map(
                 partial(ended, design, answers),
@@ -92,8 +91,8 @@ def main() -> None:
             total: Counter[Outcome] = sum(counts, Counter())
             n = total.total()
             off = [
-                (plan.of(Outcome.REPLACE, answers).value or 0.0) - total[Outcome.REPLACE] / n,
-                total[Outcome.CANT_TELL] / n - (plan.of(Outcome.CANT_TELL, answers).value or 0.0),
+                (stated[Outcome.REPLACE].value or 0.0) - total[Outcome.REPLACE] / n,
+                total[Outcome.CANT_TELL] / n - (stated[Outcome.CANT_TELL].value or 0.0),
             ]
             kept += max(map(abs, off)) <= WITHIN
             print(

@@ -7,7 +7,7 @@ into its folder once; there the author answers what no study shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -22,7 +22,7 @@ from judgebench.alignment.notes import BLIND, headline, named, overlap_lines, re
 from judgebench.alignment.report import flat, what_judged
 from judgebench.files import StrictModel, disk_errors, find_file, load_model, write_atomically
 from judgebench.judges.config import Name
-from judgebench.records import COLLECTED, Results
+from judgebench.records import COLLECTED, Results, Row
 from judgebench.results.blocks import UNDERSTOOD, Block, ReportSection
 from judgebench.results.documents import QUESTIONS
 from judgebench.results.shown import Shown
@@ -191,11 +191,24 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
         "outcomes": [f"Can a judge replace the annotators? {outcome or UNKNOWN}"],
         "results_files": [f"All numbers and labels: {listed(files)}."],
     }
+    by_fact: dict[str, list[Row]] = {}
     for row in analyses["decide"].results.select("protocol") if "decide" in analyses else ():
-        fact = _OF_PROMISES.get(row.statistic, "plan")
+        by_fact.setdefault(_OF_PROMISES.get(row.statistic, "plan"), []).append(row)
+    for fact, rows in by_fact.items():
         known = [sentence for sentence in facts[fact] if UNKNOWN not in sentence]
-        facts[fact] = [*known, f"Protocol: {row.estimate.reason}."]
+        facts[fact] = [*known, _what_was_kept(rows)]
     return facts
+
+
+def _what_was_kept(promises: Sequence[Row]) -> str:
+    """Name the promises of a protocol by what became of them, broken ones with what was planned."""
+    by_state: dict[str, list[str]] = {}
+    for row in promises:
+        detail = f" (planned {row['planned']}, actual {row['actual']})"
+        name = f"{row['promise']}{detail if row['state'] == 'broken' else ''}"
+        by_state.setdefault(row["state"], []).append(name)
+    states = (f"{state}: {', '.join(names)}" for state, names in by_state.items())
+    return f"Protocol: {'; '.join(states)}."
 
 
 def _model(judge: JudgeVerdicts) -> str:

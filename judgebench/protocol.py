@@ -9,10 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from judgebench.files import StrictModel, load_model
+from judgebench.decisions.rule import DecisionRule
+from judgebench.errors import Problem, SetupError
+from judgebench.files import StrictModel, load_with_lines, validate
 from judgebench.records import canonical_json
-from judgebench.rubric import Rubric
+from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.intervals import look_levels
+from judgebench.studies.reference_labels import drawn_of
 
 
 def _rising(looks: tuple[float, ...]) -> tuple[float, ...]:
@@ -21,7 +24,17 @@ def _rising(looks: tuple[float, ...]) -> tuple[float, ...]:
     return looks
 
 
-class Protocol(StrictModel):
+class Promises(StrictModel):
+    """What a study promises beside its plan; the keys are those of a Protocol."""
+
+    answers: int | None = Field(default=None, ge=1)
+    drawn: str = ""
+    looks: Annotated[tuple[float, ...], AfterValidator(_rising)] = ()
+    subgroups: tuple[str, ...] = ()
+    rubric: Rubric
+
+
+class Protocol(Promises):
     """The keys of a protocol.yaml, which `judgebench plan --protocol` writes.
 
     So many `answers` get labels of so many `annotators` each, who see neither the judge's verdicts
@@ -33,15 +46,11 @@ class Protocol(StrictModel):
     sorted, without spaces, in UTF-8. `written` is the time in UTC.
     """
 
-    written: str
     answers: int = Field(ge=1)
+    written: str
     annotators: int
-    drawn: str
-    looks: Annotated[tuple[float, ...], AfterValidator(_rising)]
-    subgroups: tuple[str, ...]
     chances: Mapping[str, float]
     assumed: Mapping[str, Any]
-    rubric: Rubric
     rule: Mapping[str, Any]
     sha256: str = ""
 
@@ -52,6 +61,22 @@ class Protocol(StrictModel):
         return hashlib.sha256(canonical_json(keys).encode()).hexdigest()
 
 
+def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, Any]) -> Promises:
+    """Return the promises, of which `rubric` may be a path or a shipped name. Raises SetupError
+    with those that cannot be made by the rule, and where the file is there already."""
+    if Path(file).exists():
+        raise SetupError(Problem("exists and is not overwritten", str(file)))
+    drawn_of([promises.get("drawn", "")])
+    rubric = promises["rubric"]
+    rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
+    rule.check(rubric)
+    return validate({**promises, "rubric": rubric}, Promises)
+
+
 def load_protocol(path: str | Path) -> Protocol:
     """The protocol of that path, also a changed one. Raises SetupError with every problem in it."""
-    return load_model(Path(path), Protocol)
+    value, node = load_with_lines(Path(path))
+    if not isinstance(value, Mapping) or "written" not in value:
+        message = "is not a protocol: `judgebench plan --protocol FILE --rubric RUBRIC` writes one"
+        raise SetupError(Problem(message, str(path)))
+    return validate(value, Protocol, str(path), node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from judgebench.cli.groups import flag, option
 from judgebench.cli.options import DecisionRuleOption, ProtocolOption, StudyRubric
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
@@ -20,7 +22,7 @@ def plan(
     ),
     judge_severe: float | None = option(None, "SHARE", "The same on severe answers."),
     oversampled: bool = flag("What seems severe is drawn three times as often."),
-    studies: int = option(600, "N", "Studies that are simulated. More are more exact, and slower."),
+    studies: int = option(500, "N", "Studies that are simulated. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
     protocol: ProtocolOption = None,
     rubric: StudyRubric = None,
@@ -41,31 +43,30 @@ def plan(
     Example: judgebench plan --n-annotators 3 --agreement 0.9 --severe-share 0.1 --judge 0.02
     """
     import judgebench as jb
-    from judgebench.rubric import load_rubric
+    from judgebench.decisions.rule import rule_of
+    from judgebench.protocol import check_promises
 
-    promised = {
-        "--rubric": rubric, "--answers": answers, "--drawn": drawn, "--looks": looks,
-        "--subgroup": subgroup,
+    promises: dict[str, Any] = {
+        "rubric": rubric, "answers": answers, "drawn": drawn, "looks": looks, "subgroups": subgroup
     }  # fmt: skip
-    if alone := [name for name, value in promised.items() if value and not protocol]:
+    if unused := [name for name, value in promises.items() if value and not protocol]:
         raise SetupError(
-            [Problem("is for a protocol: add --protocol FILE", field=x) for x in alone]
+            [Problem("is for a protocol: add --protocol FILE", field=f"--{x}") for x in unused]
         )
-    if rubric:
-        load_rubric(rubric)  # before anything is simulated
     if protocol and not rubric:
         raise SetupError(
             Problem("says what people label by: --protocol needs it", field="--rubric")
         )
+    if protocol:  # before anything is simulated
+        check_promises(protocol, rule_of(rule), promises)
     found = jb.plan(
         rule, studies=studies, n_annotators=n_annotators, agreement=agreement,
         severe_share=severe_share, n_labels=n_labels, per_question=per_question, alike=alike,
         judge=judge, judge_severe=judge_severe, oversampled=oversampled,
+        show_progress=not (output.quiet or output.json),
     )  # fmt: skip
-    if protocol and rubric:
-        found.protocol(
-            protocol, rubric=rubric, answers=answers, drawn=drawn, looks=looks, subgroups=subgroup
-        )
+    if protocol:
+        found.protocol(protocol, **promises)
     show({"plan": found}, found.name, output, report.write(found))
     if protocol:
         following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"

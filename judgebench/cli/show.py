@@ -17,13 +17,12 @@ import typer
 
 from judgebench.cli.exit_codes import UNMET
 from judgebench.cli.groups import flag, option, options
-from judgebench.errors import SetupError
+from judgebench.errors import Problem, SetupError
 from judgebench.text import for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgebench.errors import Problem
     from judgebench.results.shown import Shown
 
 MOST_PROBLEMS_SHOWN = 50  # of one kind
@@ -60,10 +59,17 @@ class Output:
 
 @options
 class ReportFolder:
-    """The report that a command writes beside what it prints."""
+    """The report that a command writes beside what it prints. Raises SetupError for figures that
+    have no folder."""
 
     to: Path | None = option(None, "FOLDER", "Also write a page, CSV, Markdown and LaTeX there.")
     figures: bool = flag("Also draw figures as PNG, PDF and SVG files.")
+
+    def __post_init__(self) -> None:
+        if self.figures and not self.to:
+            raise SetupError(
+                Problem("are written into a folder: add --to FOLDER", field="--figures")
+            )
 
     def write(self, found: Any) -> Mapping[str, Path]:
         """The path of each file; none where no folder is given."""

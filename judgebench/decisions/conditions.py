@@ -31,10 +31,10 @@ from judgebench.decisions.decision import (
     TriageCurve,
     title_of,
 )
-from judgebench.decisions.rule import AssistRule, DecisionRule, Measure
+from judgebench.decisions.rule import STRESSED, AssistRule, DecisionRule, Measure
 from judgebench.records import Estimate, Results, Row
 from judgebench.rubric import Metric
-from judgebench.stats.annotator_bar import attenuation_factor
+from judgebench.stats.annotator_bar import Bar, attenuation_factor
 from judgebench.stats.arrays import FloatArray, IntArray, mean_of_defined, ratio
 from judgebench.stats.classification import (
     Choice,
@@ -44,7 +44,7 @@ from judgebench.stats.classification import (
     triage_points,
     why_no_choice,
 )
-from judgebench.stats.consensus import CRITICAL_ROOT
+from judgebench.stats.consensus import CRITICAL_ROOT, recall_gap
 from judgebench.stats.intervals import (
     CLUSTERED_EXACT,
     SMOOTHED_T,
@@ -111,10 +111,18 @@ def _curve(
     n, n_severe = int((severe >= 0).sum()), int((severe == 1).sum())
     if reason := why_no_choice(*seen):
         return TriageCurve(*about, points, n, n_severe, reason=reason)
-    choice = None if severe_at is None else fixed_choice(*seen, severe_at, rule.level)
-    if choice is None or not filters_well(choice, rule.assist):
-        choice = cautious_choice(*seen, rule.assist.missed, rule.level)
-    return TriageCurve(*about, points, n, n_severe, choice)
+    return TriageCurve(*about, points, n, n_severe, choose_threshold(seen, severe_at, rule))
+
+
+def choose_threshold(
+    seen: tuple[FloatArray, Labels, IntArray], severe_at: float | None, rule: DecisionRule
+) -> Choice:
+    """Return the threshold that is recommended: the judge's own line `severe_at`, where it filters
+    well, else a cautious one. `seen` is the signal, what is severe, and clusters."""
+    fixed = None if severe_at is None else fixed_choice(*seen, severe_at, rule.level)
+    if fixed and filters_well(fixed, rule.assist):
+        return fixed
+    return cautious_choice(*seen, rule.assist.missed, rule.level)
 
 
 def filters_well(choice: Choice, rule: AssistRule) -> bool:
@@ -161,7 +169,6 @@ _NOISY = 0.7  # the share of severe answers that an annotator finds, by the othe
 _LEAST_ROOT = 1e-3  # from which its sign is more than rounding
 _FROM_QUESTIONS = 50  # where no verdict failed, failures count verdicts, and not questions
 _EVERY_TRICK = "all"  # as the recipe of a stress row
-_STRESSED = ("robustness", "planted", "attack_gain")
 _BEST_OF = " with `best-of-16` under `stress: attacks:`"
 
 
@@ -220,6 +227,21 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
     for key, measure in _MEASURES.items():
         if key in bounds and counts.has(key):
             yield measure(counts, rule, how_many, bounds[key])
+
+
+def conditions_of(
+    counts: StudyCounts, rule: DecisionRule, labels: IntArray | None, bar: Bar
+) -> list[Condition]:
+    """Return what REPLACE requires of the judge's labels. `labels` (items, annotators and the
+    judge) are those of two latent classes, which then say the severe gap; None: nothing does."""
+    measured = findings(counts, rule, counts.how_many[None, :])
+    conditions = [finding.condition(rule.level, counts.n_not_asked) for finding in measured]
+    bound = rule.replace.bounds.get("severe_gap")
+    if labels is None or bound is None or counts.by_gold or counts.is_weighted:
+        return conditions
+    weights: FloatArray = bar.weights.mean(axis=0)
+    gap = recall_gap(labels, weights / weights.sum(), -bound)
+    return [_use_latent_class_gap(c, *gap, rule) for c in conditions]
 
 
 def _humans(
@@ -423,7 +445,7 @@ def _severe_gap(
     return replace(gap, not_met=gap.not_met & ~is_noisy)
 
 
-def use_latent_class_gap(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
+def _use_latent_class_gap(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
     """The severe gap by `recall_gap`; every other condition as it is. The interval is the one whose
     limit meets the bound where the root is critical; it fails only where the interval
     of the labels at hand fails too."""
@@ -573,7 +595,7 @@ def stress_conditions(
     measured = list(_stressed(stress or Results(), judge, metric, bounds))
     yield from measured
     named = rule.replace.model_fields_set - {condition.key for condition in measured}
-    unmeasured = [key for key in _STRESSED if key in bounds and key in named]
+    unmeasured = [key for key in STRESSED if key in bounds and key in named]
     for key in unmeasured:
         none, is_least = Estimate(None, reason=_not_stressed(unmeasured)), key == "robustness"
         title, rival = title_of(key), "in a stress test"

@@ -12,7 +12,7 @@ import numpy as np
 
 from judgebench.alignment.notes import copy_in_words
 from judgebench.decisions.alone import share_alone
-from judgebench.decisions.conditions import NO_TRUTH, findings, of_groups, use_latent_class_gap
+from judgebench.decisions.conditions import NO_TRUTH, conditions_of, of_groups
 from judgebench.decisions.counts import (
     Bools,
     HumanSide,
@@ -27,7 +27,6 @@ from judgebench.rubric import Metric
 from judgebench.stats.agreement import as_sets, response_sets, shares_of_others
 from judgebench.stats.annotator_bar import is_copy_of, partly_derived_from, same_as_truth
 from judgebench.stats.arrays import IntArray
-from judgebench.stats.consensus import recall_gap
 from judgebench.studies.confidence import confidence
 from judgebench.studies.reference_labels import Ratings
 from judgebench.studies.study import (
@@ -236,10 +235,8 @@ class AnnotatorComparison:
         if gold and gold.lacking:
             return Measured(None, (), gold.obstacle, part=part, gold=gold)
         counts = study_counts(side, judged, here, self._controls)
-        measured = findings(counts, self.rule, counts.how_many[None, :])
-        conditions = [one.condition(self.rule.level, counts.n_not_asked) for one in measured]
-        if by_classes := self._gap_of_classes(judge, counts):
-            conditions = [use_latent_class_gap(c, *by_classes, self.rule) for c in conditions]
+        bar = self.humans.bar(self.rule.replace.humans.bar)
+        conditions = conditions_of(counts, self.rule, self._labels_of_classes(judge), bar)
         return Measured(
             counts, (*conditions, *stressed),
             self._incomplete(judge) or _heavy(side) or self._gate(counts, asked),
@@ -271,16 +268,11 @@ class AnnotatorComparison:
         labelled[self.rows] = True
         return labelled_part(self.study, judge, self.metric, labelled)
 
-    def _gap_of_classes(
-        self, judge: JudgeVerdicts, counts: StudyCounts
-    ) -> tuple[float, float] | None:
-        """`recall_gap` of the judge where its model holds: two labels, every one of them given, by
-        three annotators or more, left out of the bar or not, and no two items of one question."""
-        bound, humans = self.rule.replace.bounds.get("severe_gap"), self.humans
-        made = humans.made
-        if bound is None or counts.by_gold or counts.is_weighted:
-            return None
-        bar = humans.bar(self.rule.replace.humans.bar)
+    def _labels_of_classes(self, judge: JudgeVerdicts) -> IntArray | None:
+        """The labels (items, annotators and the judge) where the model of `recall_gap` holds: two
+        labels, every one of them given, by three annotators or more, left out of the bar or not,
+        and no two items of one question."""
+        humans, made = self.humans, self.humans.made
         is_bar = self.names == humans.in_bar(self.rule.replace.humans.bar)
         several = len(self.names) > 1 and len(made.annotators) > 2 and not humans.has_places
         if not (is_bar and several) or (self.side.severe, self.side.k) != (1, 2):
@@ -289,10 +281,7 @@ class AnnotatorComparison:
         judged = self.study.judged(judge, self.metric)[made.rows]
         labels = np.column_stack([made.values, judged])[asked].astype(np.int64)
         n_questions = len(np.unique(humans.clusters.codes[asked]))
-        if n_questions < len(labels) or (labels < 0).any():
-            return None
-        weights = bar.weights.mean(axis=0)
-        return recall_gap(labels, weights / weights.sum(), -bound)
+        return None if n_questions < len(labels) or (labels < 0).any() else labels
 
     def _by_group(self, side: HumanSide, judged: IntArray, asked: Bools) -> dict[str, StudyCounts]:
         """The counts of the answers of each system, and of each value of a kept column, that belong

@@ -9,6 +9,7 @@ from judgebench.decisions.rule import DecisionRule, rule_for
 from judgebench.protocol import Protocol
 from judgebench.records import COLLECTED, Estimate, Row
 from judgebench.results.blocks import UNDERSTOOD
+from judgebench.rubric import Rubric
 from judgebench.studies.study import Study
 
 UNKNOWN = "unknown"
@@ -28,7 +29,10 @@ def promises(
     yield _row("file", [sha256], [protocol.content_hash[:_SHOWN]])
     yield _row("hash in labels", [sha256], [carried])
     yield _row("written before labels", [written], [first], written <= first)
-    yield from _labels(protocol, study, looks)
+    labels, labels_read = _labels_of(protocol.rubric), _labels_of(study.rubric)
+    unread, unplanned = labels - labels_read, labels_read - labels
+    yield _row("rubric", sorted(unread or labels), sorted(unplanned or labels_read))
+    yield from _counts(protocol, study, looks)
     rules = rule_for(protocol.rule, study.rubric), rule
     before, now = (dict(flat(each.model_dump())).items() for each in rules)
     yield _row("rule changed after labels", [], sorted({key for key, _ in before ^ now}))
@@ -43,7 +47,13 @@ def promises(
     yield _row("subgroups", protocol.subgroups, present)
 
 
-def _labels(protocol: Protocol, study: Study, looks: Sequence[float]) -> Iterator[Row]:
+def _labels_of(rubric: Rubric) -> set[str]:
+    """Each metric in words: its id and its labels, with `<` up to the severe one."""
+    marks = {True: " < ", False: ", "}
+    return {f"{m.id}: {marks[m.has_severe].join(m.label_texts)}" for m in rubric.metrics}
+
+
+def _counts(protocol: Protocol, study: Study, looks: Sequence[float]) -> Iterator[Row]:
     """How many answers have labels of the metric with the fewest, how many each has on average, and
     which annotators do not count."""
     ratings = [humans.ratings for humans in study.humans.values()]

@@ -15,6 +15,7 @@ from judgebench.stats.annotator_bar import BarKind
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Measure = Literal["accuracy", "balanced_accuracy"]
+STRESSED = ("robustness", "planted", "attack_gain")  # what a stress test measures
 
 
 class HumansRule(StrictModel):

@@ -11,8 +11,8 @@ import numpy as np
 
 from judgebench.decisions.decision import Outcome
 from judgebench.planning.design import Design
-from judgebench.planning.plan import ENOUGH, SHOWN, SIZES, Chances, Plan
-from judgebench.records import Results
+from judgebench.planning.plan import ENOUGH, SIZES, Plan
+from judgebench.records import Estimate, Results
 from judgebench.results.blocks import Block, Drawing, ReportSection
 from judgebench.results.figures import new_figure
 from judgebench.results.tables import Cell, Layout, Table, in_per_cent
@@ -23,8 +23,9 @@ _COLOURS = {
     Outcome.REPLACE: "#1a7f4b", Outcome.ASSIST: "#0b5cad", Outcome.DO_NOT_USE: "#b3261e",
     Outcome.CANT_TELL: "#777777",
 }  # fmt: skip
-_TICKS = (100, 200, 500, 1000, 2000, 5000)
-OVERSAMPLED = "what seems severe 3 times as often"
+OVERSAMPLED = "severe oversampled"
+_ENOUGH = percent(ENOUGH)
+_OF_NEEDED = f"In brackets: the numbers of answers whose chance may be {_ENOUGH}."
 _OF_CHANCES = (
     "Each chance is that of simulated studies, decided by the code that decides real ones; its "
     "interval is that of the simulation."
@@ -39,9 +40,9 @@ def plan_part(plan: Plan) -> ReportSection:
     return ReportSection(
         "plan", "how many labels a study needs", Results(tuple(plan.rows())),
         (Block("Plan", sentences, (chances, designs), (figure,), lead=True),),
-        _assumptions(plan.chances.design),
+        _assumptions(plan.design),
         (), (Block(text=sentences), Block(tables=(chances, designs))),
-        headline=described(plan.chances.design), answer=sentences[1 if plan.if_less else 0],
+        headline=described(plan.design), answer=sentences[min(1, len(sentences) - 1)],
     )  # fmt: skip
 
 
@@ -57,54 +58,47 @@ def described(design: Design) -> str:
 
 def _sentences(plan: Plan) -> Iterator[str]:
     """What happens if annotators agree less first, then what the study needs."""
-    design, goal = plan.chances.design, plan.goal
-    needed, enough = plan.needed[design], percent(ENOUGH)
-    if plan.if_less:
-        yield _if_less(plan, plan.if_less)
-    if goal is None:
+    goal, needed = plan.goal, plan.needed[plan.design]
+    which, answers = goal or Outcome.CANT_TELL, int(needed.value or SIZES[-1])
+    for less in (c for c in plan.others if c.design.agreement < plan.design.agreement):
         yield (
-            f"Even {SIZES[-1]:,} labelled answers leave most studies of such a judge in CAN'T "
-            "TELL: it lies close to what the rule allows."
+            f"If two annotators agree on {percent(less.design.agreement)} and not on "
+            f"{percent(plan.design.agreement)}: {which.value} in "
+            f"{percent(less.at(answers)[which].value)} of studies of {answers:,} answers."
         )
-    elif needed is None:
-        yield f"{goal.value} has no chance of {enough} within {SIZES[-1]:,} answers."
+    if goal and needed.value:
+        yield f"The chance of {goal.value} is {_ENOUGH} with {_cost(plan, plan.design)}."
     else:
-        yield f"The chance of {goal.value} is {enough} with {_cost(design, needed)}."
-    cheapest = plan.cheapest
-    if cheapest and cheapest != design:
-        yield f"Cheapest: {_cost(cheapest, plan.needed[cheapest] or 0)}."
+        yield (
+            f"No clear outcome has a chance of {_ENOUGH} within {SIZES[-1]:,} answers: such a "
+            "judge lies close to what the rule allows."
+        )
+    if plan.cheapest not in (None, plan.design):
+        yield f"Cheapest: {_cost(plan, plan.cheapest)}."
 
 
-def _if_less(plan: Plan, less: Chances) -> str:
-    at, which = plan.needed[plan.chances.design] or SIZES[-1], plan.goal or Outcome.CANT_TELL
-    needed = plan.needed[less.design]
-    more = f"; {percent(ENOUGH)} then takes {needed:,}" if needed else ""
-    return (
-        f"If two annotators agree on {percent(less.design.agreement)} and not on "
-        f"{percent(plan.chances.design.agreement)}: {which.value} in "
-        f"{percent(less.of(which, at).value)} of studies of {at:,} answers{more}."
-    )
-
-
-def _cost(design: Design, answers: int) -> str:
-    """`400 answers by 3 annotators, 1,200 labels`."""
+def _cost(plan: Plan, design: Design) -> str:
+    """`400 [300, 520] answers by 3 annotators: 1,200 labels`."""
+    needed = plan.needed[design]
+    labels = f"{(needed.value or 0) * design.n_annotators:,.0f} labels"
     how = f" ({OVERSAMPLED})" if design.oversampled else ""
-    labels = f"{answers * design.n_annotators:,} labels"
-    return f"{answers:,} answers{how} by {design.n_annotators} annotators: {labels}"
+    return f"{_range(needed)} answers{how} by {design.n_annotators} annotators: {labels}"
+
+
+def _range(needed: Estimate) -> str:
+    """`400 [300, 520]`, or `> 5,000` for what is not within the sizes that are simulated."""
+    most = f"> {SIZES[-1]:,}"
+    value, low, high = (f"{n:,.0f}" if n else most for n in (needed.value, needed.low, needed.high))
+    return f"{value} [{low}, {high}]" if needed.value else most
 
 
 def _assumptions(design: Design) -> tuple[str, ...]:
     judge = design.judge_errors
-    alike = (
-        f"answers to a question are alike ({design.alike:.2f} of correlation), "
-        if design.per_question > 1
-        else ""
-    )
     return (
         f"Taken as known: annotators err on {percent(design.error)} of the answers, the judge on "
         f"{percent(float(judge[-1]))} of the severe ones and on {percent(float(judge[0]))} of the "
-        f"others; {alike}errors are one label away. Errors that annotators and judge share are in "
-        "no plan.",
+        "others; errors are one label away. Errors that annotators and judge share are in no plan. "
+        "One metric is planned: of several, plan the one that annotators agree on least.",
         _OF_CHANCES,
     )
 
@@ -113,42 +107,34 @@ def _chances_table(plan: Plan) -> Table:
     outcomes = tuple(which.value for which in Outcome)
     layout = Layout("plan_chances", _TITLE, ("Answers",), (_OF_CHANCES,), beside=outcomes)
     return layout.listing(
-        [n, *(Cell(in_per_cent(chance)) for chance in plan.chances.at(n).values())] for n in SHOWN
+        [n, *(Cell(in_per_cent(chance)) for chance in plan.chances.at(n).values())] for n in SIZES
     )
 
 
 def _designs_table(plan: Plan) -> Table:
-    goal = plan.goal.value if plan.goal else "an outcome"
-    title = f"Designs with a chance of {percent(ENOUGH)} of {goal}"
-    shown = [
-        (d, n) for d, n in plan.needed.items() if not (plan.if_less and d == plan.if_less.design)
-    ]
-    layout = Layout("plan_designs", title, ("Annotators", "Answers"), beside=("How many", "Labels"))
-    return layout.listing(
-        (d.n_annotators, OVERSAMPLED if d.oversampled else "at random",
-         *((n, n * d.n_annotators) if n else (f"> {SIZES[-1]:,}", "")))
-        for d, n in shown
+    title = f"Designs with a chance of {_ENOUGH} of {plan.goal or 'an outcome'}"
+    stubs, beside = ("Annotators", "Who agree on", "Answers"), ("How many", "Labels")
+    lines = (
+        (d.n_annotators, percent(d.agreement), OVERSAMPLED if d.oversampled else "at random",
+         _range(n), int((n.value or 0) * d.n_annotators) or None)
+        for d, n in plan.needed.items()
     )  # fmt: skip
+    return Layout("plan_designs", title, stubs, (_OF_NEEDED,), beside).listing(lines)
 
 
 def draw_chances(plan: Plan, new: Any = None, ax: Any = None) -> Any:
-    """Answers across, the chance of each outcome up; dashed where annotators agree less."""
+    """Answers across, the chance of each outcome up."""
     axes = ax or (new or new_figure)(5.6, 3.4).subplots()
     answers = np.geomspace(SIZES[0], SIZES[-1], 120)
+    chances = [plan.chances.at(n) for n in answers]
     for which, colour in _COLOURS.items():
-        chances = [plan.chances.at(n)[which] for n in answers]
-        axes.plot(answers, [c.value for c in chances], color=colour, label=which.value)
-        low, high = ([getattr(c, end) for c in chances] for end in ("low", "high"))
-        axes.fill_between(answers, low, high, color=colour, alpha=0.15, linewidth=0)
-    if plan.if_less and plan.goal:
-        less = [plan.if_less.of(plan.goal, n).value for n in answers]
-        label = f"{plan.goal.value}, agreement {percent(plan.if_less.design.agreement)}"
-        axes.plot(answers, less, color=_COLOURS[plan.goal], linestyle="--", label=label)
+        values = [chance[which].value for chance in chances]
+        axes.plot(answers, values, color=colour, label=which.value)
     axes.axhline(ENOUGH, color="#444444", linewidth=0.8, linestyle=":")
     axes.set(xscale="log", ylim=(0, 1), xlabel="Labelled answers", ylabel="Chance")
-    axes.set_xticks(_TICKS, [f"{n:,}" for n in _TICKS])
+    axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda y, _: percent(y))
-    axes.set_title(described(plan.chances.design), loc="left", fontsize=9)
+    axes.set_title(described(plan.design), loc="left", fontsize=9)
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return axes.figure

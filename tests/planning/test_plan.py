@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import judgebench as jb
+import judgebench.planning.plan as plan_module
 from judgebench.cli.app import app
 from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule
@@ -56,8 +58,7 @@ def test_a_simulated_study_ends_as_decide_ends_it(design: Design) -> None:
     rng = np.random.default_rng(4)
     for answers in (60, 240, 800):
         found = draw(design, answers, rng)
-        ended = outcome(found, design.n_labels, DecisionRule(), rng)
-        assert ended == decided(found, design.n_labels)
+        assert outcome(found, DecisionRule()) == decided(found, design.n_labels)
 
 
 def test_annotators_of_a_drawn_study_agree_as_often_as_was_said() -> None:
@@ -80,24 +81,37 @@ def test_where_severe_answers_are_oversampled_their_weights_give_the_share_back(
 def test_more_labels_and_a_better_judge_make_replace_likelier() -> None:
     good = jb.plan(agreement=0.9, severe_share=0.3, judge=0.03, studies=QUICK)
     assert good.goal is Outcome.REPLACE
-    chances = [good.chances.of(Outcome.REPLACE, n).value for n in (100, 600, 5000)]
+    chances = [good.chances.at(n)[Outcome.REPLACE].value for n in (100, 600, 5000)]
     assert chances == sorted(chances)
     assert chances[-1] > 0.9
     bad = jb.plan(agreement=0.9, severe_share=0.3, judge=-0.3, studies=QUICK)
     assert bad.goal is Outcome.DO_NOT_USE
-    assert bad.needed[Design(agreement=0.9, severe_share=0.3, judge=-0.3)]
+    assert bad.needed[Design(agreement=0.9, severe_share=0.3, judge=-0.3)].value
+
+
+def chances_of(replace: object, n: int = 400) -> Chances:
+    """Chances by n studies of each size: a share ended in REPLACE, the others in CAN'T TELL."""
+    ended = np.zeros((len(SIZES), len(Outcome)), dtype=np.int64)
+    ended[:, 0] = np.round(n * np.broadcast_to(replace, len(SIZES)))
+    ended[:, -1] = n - ended[:, 0]
+    return Chances(Design(), ended)
 
 
 def test_the_chance_is_that_of_the_studies_and_its_interval_holds_it() -> None:
-    n = np.full(len(SIZES), 400)
-    ended = np.zeros((len(SIZES), len(Outcome)), dtype=np.int64)
-    ended[:, 0] = np.linspace(0, 400, len(SIZES))
-    ended[:, -1] = 400 - ended[:, 0]
-    chances = Chances(Design(), ended, n)
-    for size, share in zip(SIZES, ended[:, 0] / 400, strict=True):
-        found = chances.of(Outcome.REPLACE, size)
+    shares = np.linspace(0, 1, len(SIZES))
+    for size, share in zip(SIZES, shares, strict=True):
+        found = chances_of(shares).at(size)[Outcome.REPLACE]
         assert found.value == pytest.approx(share, abs=0.04)
         assert found.low - 0.02 <= share <= found.high + 0.02
+
+
+def test_fewer_studies_leave_a_wider_range_of_needed_answers() -> None:
+    shares = np.linspace(0, 1, len(SIZES))
+    many, few = (chances_of(shares, n).needed(Outcome.REPLACE) for n in (4000, 40))
+    assert few.low < many.low <= many.value <= many.high < few.high
+    assert many.high - many.low < 1000
+    never = chances_of(0.7, 4000).needed(Outcome.REPLACE)
+    assert (never.value, never.high) == (None, None)
 
 
 def test_a_command_says_first_what_happens_if_people_agree_less() -> None:
@@ -129,21 +143,34 @@ def test_what_cannot_be_is_said(known: dict[str, float], said: str) -> None:
         jb.plan(**known)
 
 
-def test_options_of_a_protocol_need_one_and_are_read_before_anything_is_simulated(
-    call: Call,
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--answers 60", "--answers: is for a protocol"),
+        ("--protocol {}/p.yaml", "--rubric"),
+        ("--protocol {}/p.yaml --rubric none.yaml", "none.yaml"),
+        ("--protocol {}/p.yaml --rubric medical-safety --looks 1.5", "looks"),
+        ("--protocol {}/p.yaml --rubric medical-safety --drawn dice", "drawn: is unknown"),
+        ("--protocol {}/there.yaml --rubric medical-safety", "is not overwritten"),
+        ("--figures", "--figures: are written into a folder"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_simulated(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, said: str
 ) -> None:
-    for more in (["--answers", "60"], ["--looks", "0.5"], ["--protocol", "p.yaml"]):
-        code, _, said = call("plan", *more)
-        assert (code, "--protocol" in said) == (2, True)
-    code, _, said = call("plan", "--protocol", "p.yaml", "--rubric", "none.yaml")
-    assert (code, "none.yaml" in said) == (2, True)
+    (tmp_path / "there.yaml").write_text("")
+    monkeypatch.setattr(plan_module, "simulate", None)
+    code, _, err = call("plan", *options.format(tmp_path).split())
+    assert (code, said in err) == (2, True), err
+
+
+def test_progress_is_shown_beside_the_plan(call: Call) -> None:
+    _, out, err = call("plan", "--studies", "36")
+    assert ("simulated sizes" in out, "simulated sizes" in err) == (False, True)
 
 
 def test_chances_of_all_outcomes_add_up_and_what_never_came_has_none() -> None:
-    studies = np.full(len(SIZES), 50)
-    ended = np.zeros((len(SIZES), len(Outcome)), dtype=np.int64)
-    ended[:, 0], ended[:, -1] = 20, 30
-    chances = Chances(Design(), ended, studies).at(700)
+    chances = chances_of(0.4, 50).at(700)
     assert sum(chance.value for chance in chances.values()) == pytest.approx(1)
     assert chances[Outcome.ASSIST].value == 0
     assert 0 < chances[Outcome.ASSIST].high < 0.1

@@ -28,7 +28,7 @@ LATER, EARLIER = "2999-01-01T00:00:00Z", "2001-01-01T00:00:00Z"
 ALL, PROMISED = 80, 60  # items
 KEPT = dict.fromkeys(
     (
-        "file", "hash_in_labels", "written_before_labels", "answers_with_labels",
+        "file", "hash_in_labels", "written_before_labels", "rubric", "answers_with_labels",
         "labels_per_answer", "annotators_left_out", "rule_changed_after_labels",
         "analyses_at_shares", "draw", "blind_to_judges", "blind_to_each_other", "subgroups",
     ),
@@ -44,7 +44,7 @@ def planned(goal: bool = True, **known: Any) -> Plan:
     ended[:, 0] = n if goal else n // 2
     ended[:, -1] = n - ended[:, 0]
     design = Design(**{"n_annotators": 2, "n_labels": 3, "agreement": 0.9, **known})
-    return Plan(Chances(design, ended, n), None, (), jb.DecisionRule())
+    return Plan(Chances(design, ended), (), jb.DecisionRule())
 
 
 def annotate_file(folder: Path, n_items: int = ALL, **keys: object) -> Path:
@@ -124,7 +124,7 @@ def test_a_protocol_says_what_was_planned_and_can_be_checked(folder: Path) -> No
 def test_as_many_answers_are_promised_as_the_plan_needs(tmp_path: Path) -> None:
     plan = planned()
     written = plan.protocol(tmp_path / "protocol.yaml", rubric="medical-safety")
-    assert written.answers == plan.needed[plan.chances.design]
+    assert written.answers == plan.needed[plan.design].value
 
 
 def test_a_study_by_its_protocol_keeps_every_promise(folder: Path) -> None:
@@ -167,6 +167,7 @@ def test_a_protocol_says_by_which_rule_and_at_which_looks(folder: Path, tmp_path
         ({"rule": {"replace": {"humans": {"margin": 0.1}}}}, "rule_changed_after_labels"),
         ({"looks": [0.3, 1]}, "analyses_at_shares"),
         ({"looks": [1]}, "analyses_at_shares"),
+        ({"columns": {**QUESTIONS, "order": "Unsafe < Unsure < Safe"}}, "rubric"),
         ({"truth": {"drawn": ["strata=site"]}}, "draw"),
         ({"truth": {"blind": "no"}}, "blind_to_judges"),
         ({"columns": {"question": ["group"]}}, "subgroups"),
@@ -266,10 +267,10 @@ def test_a_checklist_says_what_was_kept(folder: Path, tmp_path: Path, call: Call
     for line in items:
         number = line.partition(". ")[0] if line[:1].isdigit() else number
         by_number[number] = by_number.get(number, "") + line
-    assert "Protocol: answers with labels, planned 60, actual 60 (kept)." in by_number["6"]
-    assert "Protocol: subgroups, planned site, actual none (broken)." in by_number["6"]
-    assert "Protocol: draw, planned random, actual random (kept)." in by_number["7"]
-    assert "Protocol: blind to each other, planned yes, actual yes (kept)." in by_number["8"]
+    assert "answers with labels" in by_number["6"]
+    assert "broken: subgroups (planned site, actual none)." in by_number["6"]
+    assert "Protocol: kept: draw." in by_number["7"]
+    assert "Protocol: kept: blind to judges, blind to each other." in by_number["8"]
     frame = pd.read_csv(tmp_path / "results.csv")
     assert len(frame[frame.analysis == "protocol"]) == len(KEPT)
 
@@ -295,6 +296,19 @@ def test_a_promise_that_cannot_be_is_refused(
     with pytest.raises(jb.SetupError, match=said):
         planned(**plan).protocol(path, **{"rubric": RUBRIC, **given})
     assert not path.exists()
+
+
+@pytest.mark.parametrize("command", ["annotate init", "decide"])
+def test_a_rubric_is_not_read_as_a_protocol(
+    folder: Path, tmp_path: Path, call: Call, command: str
+) -> None:
+    rubric = tmp_path / "rubric.yaml"
+    rubric.write_text(yaml.safe_dump(RUBRIC.as_plain()))
+    tables = [folder / "study", folder / "verdicts.csv", "--question", "group"]
+    given = tables if command == "decide" else [annotate_file(tmp_path), "--to", tmp_path / "study"]
+    code, _, err = call(*command.split(), *given, "--protocol", rubric)
+    assert code == 2
+    assert "rubric.yaml: is not a protocol: `judgebench plan --protocol FILE" in err
 
 
 def test_oversampled_answers_are_drawn_by_a_column(tmp_path: Path) -> None:
