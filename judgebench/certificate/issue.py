@@ -28,7 +28,7 @@ from judgebench.rubric import Metric
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray
 from judgebench.stats.intervals import clopper_pearson
 from judgebench.studies.answers import likeness
-from judgebench.studies.confidence import confidence, decided_alone
+from judgebench.studies.confidence import confidence
 from judgebench.studies.reference_labels import Mask
 from judgebench.studies.study import JudgeVerdicts, Study
 from judgebench.version import VERSION
@@ -101,9 +101,8 @@ class JudgedLabels:
         if role.threshold is None:
             return np.asarray(judged >= self.severe_from)
         if role.outcome == ALONE:
-            sure = confidence(self.study, self.judge, self.metric)
-            is_alone = decided_alone(judged, sure.values, self.severe_from, role.threshold)
-            return ~is_alone if sure.signal == role.signal else None
+            sure = confidence(self.study, self.judge, self.metric, self.severe_from)
+            return ~(sure.values >= role.threshold) if sure.signal == role.signal else None
         if role.signal == SEVERITY:
             signal = np.array([*self.metric.severities, np.inf])[judged]
         else:
