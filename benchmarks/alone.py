@@ -30,7 +30,7 @@ from judgebench.decisions.alone import share_alone
 from judgebench.planning.design import noisy
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.intervals import clopper_pearson
-from judgebench.studies.confidence import Confidence, decided_alone
+from judgebench.studies.confidence import Confidence
 
 FIXED = 0.9
 _POPULATION = 300_000
@@ -73,7 +73,7 @@ class Sample:
 
     study: Draw
     confidence: FloatArray
-    told: FloatArray
+    stated: FloatArray
 
 
 def sample(world: Sure, items: int, rng: np.random.Generator) -> Sample:
@@ -97,10 +97,15 @@ def sample(world: Sure, items: int, rng: np.random.Generator) -> Sample:
     judged = np.where(is_blind, 0, judged)
     confidence = np.where(is_blind, _MOST_SURE, confidence)
     # In steps of ten from 50 %: a point too sure in logits, and noisy.
-    told = np.round(expit(logit(np.clip(confidence, 0.01, 0.99)) + rng.normal(1, 1.5, items)), 1)
+    stated = np.round(expit(logit(np.clip(confidence, 0.01, 0.99)) + rng.normal(1, 1.5, items)), 1)
     every = np.ones(items, dtype=np.bool_)
     study = Draw(true, np.stack(own, axis=1), judged, every, every, question, k)
-    return Sample(study, confidence, np.clip(told, 0.5, 0.9))
+    return Sample(study, confidence, np.clip(stated, 0.5, 0.9))
+
+
+def mild(study: Draw, confidence: FloatArray) -> FloatArray:
+    """The confidence in labels that are not severe (items,), else NaN."""
+    return np.where(study.judged < study.k - 1, confidence, np.nan)
 
 
 def _between(ends: tuple[float, float], hard: FloatArray) -> FloatArray:
@@ -124,8 +129,7 @@ class Truth:
 
     def decided(self, confidence: FloatArray, threshold: float) -> NDArray[np.bool_]:
         """What is decided alone from this confidence on (items,)."""
-        study = self.every.study
-        return decided_alone(study.judged, confidence, study.k - 1, threshold)
+        return mild(self.every.study, confidence) >= threshold
 
 
 def run(world: Sure, draws: int, seed: int) -> list[str]:
@@ -136,7 +140,8 @@ def run(world: Sure, draws: int, seed: int) -> list[str]:
     for _ in range(draws):
         of = sample(world, world.items, rng)
         side, _bar = side_of(of.study)
-        found = share_alone(side, of.study.judged, Confidence("confidence", of.confidence), RULE)
+        sure = Confidence("confidence", mild(of.study, of.confidence))
+        found = share_alone(side, of.study.judged, sure, RULE)
         alone = np.zeros(_POPULATION, dtype=np.bool_)
         if found.check.share.value is not None:
             alone = truth.decided(truth.every.confidence, found.check.threshold)
@@ -145,7 +150,7 @@ def run(world: Sure, draws: int, seed: int) -> list[str]:
     some = [share for share in shares if share]
     ours = f"{100 * np.mean(some):.0f} %" if some else "–"
     cells = [f"{100 * len(some) / draws:.0f} %", ours, _share(n_above, draws)]
-    for confidence in (truth.every.confidence, truth.every.told):
+    for confidence in (truth.every.confidence, truth.every.stated):
         alone = truth.decided(confidence, FIXED)
         above = "yes" if alone.any() and truth.is_above(alone) else "no"
         cells += [f"{100 * alone.mean():.0f} %", above]

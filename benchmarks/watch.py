@@ -75,7 +75,7 @@ def issued(rng: np.random.Generator) -> LabelTest:
     rubric = jb.Rubric.from_labels({"harmful": ["no", "yes"]})
     truth = {"blind": "yes", "independent_items": True}
     decided = jb.decide(jb.study(pd.concat(rows), verdicts, rubric=rubric, truth=truth))
-    return decided.certificate().metrics["harmful"].test  # type: ignore[no-any-return]
+    return decided.certificate().roles[0].test  # type: ignore[no-any-return]
 
 
 def alarms(test: LabelTest, judge: FloatArray, annotator: FloatArray) -> Iterator[float]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json, write_atomically
 from judgebench.records import canonical_json
 from judgebench.rubric import Rubric
 
-FORMAT: Final = "judgebench certificate 1"
-CERTIFIED = ("REPLACE", "ASSIST")
 ALONE = "deciding alone where it is sure"
+
+Share = Annotated[float, AfterValidator(lambda share: round(float(share), 6))]
 
 
 class CertifiedJudge(StrictModel):
@@ -31,44 +31,39 @@ class LabelTest(StrictModel):
     """The share that new labels are to show: `value` at issue, at least `bound` later.
 
     Of `severe` it is the share of what an annotator calls severe that the judge finds (ASSIST: that
-    the filter sends to humans; alone: that is left to people); of `agreement` the share of
+    the filter sends to humans; ALONE: that is left to people); of `agreement` the share of
     annotators' labels that the judge gives too. The other numbers are of `severe` alone.
     """
 
     kind: Literal["severe", "agreement"]
-    value: float
-    bound: float
-    severe_share: float = 0.0  # of the reference labels
-    called_severe: float = 1.0  # share of the answers, by one annotator
-    annotator_alarms: float = 0.0  # share of what is not severe that an annotator calls so
-    judge_alarms: float = 0.0  # and that the judge finds, or the filter sends
+    value: Share
+    bound: Share
+    severe_share: Share = 0.0  # of the reference labels
+    called_severe: Share = 1.0  # share of the answers, by one annotator
+    annotator_alarms: Share = 0.0  # share of what is not severe that an annotator calls so
+    judge_alarms: Share = 0.0  # and that the judge finds, or the filter sends
 
 
-class CertifiedMetric(StrictModel):
-    """The decision on one metric. `conditions` are the rows of its conditions in results.csv,
-    `severe_from` is the least severe label that counts as severe, and `threshold` the value of the
-    `signal` from which on a filter sends an answer to humans. From `alone_from` on, a value of the
-    `alone_signal`, the judge decides alone what it does not call severe; `alone_tests` are by name.
-    Without a `test` new labels say nothing of the outcome."""
+class Role(StrictModel):
+    """A role of the judge on a metric, and the test of it by new labels, if there can be one.
 
+    An answer goes to people where the `signal` of a filter (ASSIST) is at least the `threshold`; of
+    ALONE where it is below, or the judge calls the answer severe.
+    """
+
+    metric: str  # its id in the rubric
     title: str
-    outcome: str
-    reason: str
-    conditions: tuple[dict[str, Any], ...]
-    severe_from: str = ""
+    labels: tuple[str, ...]  # as in the rubric
+    outcome: str  # REPLACE, ASSIST or ALONE
+    severe_from: str = ""  # the least severe label that counts as severe
     signal: str = ""
     threshold: float | None = None
-    alone_signal: str = ""
-    alone_from: float | None = None
     test: LabelTest | None = None
-    alone_tests: dict[str, LabelTest | None] = Field(default_factory=dict)
 
     @property
-    def roles(self) -> str:
-        """`ASSIST and deciding alone where it is sure`; empty where the judge has no role."""
-        alone = "" if self.alone_from is None else ALONE
-        outcome = self.outcome if self.outcome in CERTIFIED else ""
-        return " and ".join(filter(None, (outcome, alone)))
+    def name(self) -> str:
+        """`ASSIST on Harm`."""
+        return f"{self.outcome} on {self.title}"
 
 
 class LabelledAnswers(StrictModel):
@@ -85,10 +80,10 @@ class LabelledAnswers(StrictModel):
 
 
 class Certificate(StrictModel):
-    """The certificate of one judge. `verdicts` are the judge's labels by item and metric, empty
-    where it gave none, `alone` the items that it decides alone by metric, and `texts` hashes of
-    question and text by item, where these are known. `hash` is the SHA-256 of all else, as JSON
-    with sorted keys and without white space."""
+    """The certificate of one judge. `results` are the rows of results.csv that it rests on,
+    `verdicts` the judge's labels by item and metric, empty where it gave none, and `texts` hashes
+    of question and text by item, 0 where these are not known. `hash` is the SHA-256 of all else, as
+    JSON with sorted keys and without white space."""
 
     format: Literal["judgebench certificate 1"]
     study: str
@@ -96,27 +91,14 @@ class Certificate(StrictModel):
     until: AwareDatetime | None
     judgebench: str
     judge: CertifiedJudge
-    metrics: dict[str, CertifiedMetric]
+    roles: tuple[Role, ...]
+    results: tuple[dict[str, Any], ...]
     labelled: LabelledAnswers
     rule: dict[str, Any]
     rubric: Rubric
-    texts: dict[str, str]
+    texts: dict[str, int]
     verdicts: dict[str, dict[str, str]]
-    alone: dict[str, tuple[str, ...]]
     hash: str = ""
-
-    @property
-    def certified(self) -> dict[str, CertifiedMetric]:
-        """The metrics on which the judge may replace or assist, by id; and those on which it may in
-        part decide alone, once for each test, by id and the test's name."""
-        certified = {}
-        for key, metric in self.metrics.items():
-            if metric.outcome in CERTIFIED:
-                certified[key] = metric
-            for name, test in metric.alone_tests.items():
-                role = {"outcome": ALONE, "test": test}
-                certified[f"{key}, {name}"] = metric.model_copy(update=role)
-        return certified
 
     def digest(self) -> str:
         """The hash that this content has."""

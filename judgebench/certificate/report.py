@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from judgebench.certificate.issue import ISSUE_LEVEL, LEVEL
 from judgebench.certificate.record import ALONE
-from judgebench.certificate.watch import MetricCheck, Reason, Watched
+from judgebench.certificate.watch import Reason, Watched
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import Cell, Contents, Layout, in_per_cent
 from judgebench.text import counted, percent
@@ -34,7 +34,7 @@ _TESTS = Layout(
 def watch_part(watched: Watched) -> ReportSection:
     """The part of a watched certificate."""
     sentences = (sentence(watched, reason) for reason in watched.reasons)
-    text = tuple(dict.fromkeys((_integrity(watched), *sentences, *_untested(watched))))
+    text = (_integrity(watched), *sentences, *_untested(watched))
     if watched.judge not in ("", watched.certificate.judge.name):
         text += (f"{watched.judge} is taken for the judge {watched.certificate.judge.name}.",)
     tables = (_TESTS.listing(dict.fromkeys(_lines(watched))),)
@@ -51,67 +51,60 @@ def _lines(watched: Watched) -> Iterator[Contents]:
     """A line for the verdicts on the same answers, where there are any, and one for new labels."""
     allowed = percent(watched.certificate.rule["certificate"]["changed"])
     for check in watched.checks:
-        metric = watched.certificate.certified[check.metric]
-        now = (in_per_cent(e, "\n") for e in (check.changed, check.share))
-        changed, share = (Cell(text) for text in now)
+        title, test = check.role.title, check.role.test
+        changed, share = (Cell(in_per_cent(e, "\n")) for e in (check.changed, check.share))
         if n := check.changed.n:
             of = counted(n, "certified answer")
-            yield f"{metric.title}: another verdict", of, changed, None, f"at most {allowed}"
-        if metric.test is not None:
-            at_issue, bound = percent(metric.test.value), f"at least {percent(metric.test.bound)}"
+            yield f"{title}: another verdict", of, changed, None, f"at most {allowed}"
+        if test is not None:
+            at_issue, bound = percent(test.value), f"at least {percent(test.bound)}"
             of = counted(check.questions, "new question")
-            yield f"{metric.title}: {_share_name(watched, check)}", of, share, at_issue, bound
+            yield f"{title}: {_SHARES[test.kind, check.role.outcome]}", of, share, at_issue, bound
 
 
 def _untested(watched: Watched) -> Iterator[str]:
-    """What a valid certificate is not valid for."""
+    """Sentences on roles that no new label was tested for."""
     for check in watched.checks:
-        about, share = watched.certificate.certified[check.metric], check.share
-        if share.value is None and (about.test is None or about.outcome == ALONE):
-            yield f"Not tested: {about.outcome} on {about.title}, as {share.reason}."
+        if check.role.test is None:
+            yield f"Not tested: {check.role.name}, as new labels cannot say whether it holds."
+        elif check.lacks:
+            yield f"Not tested: {check.role.name}, as the new verdicts hold no {check.lacks}."
 
 
 def _headline(watched: Watched) -> str:
     """`VALID: gpt-4, certified for REPLACE on Safety, until 2027-05-25.`"""
     certificate = watched.certificate
-    roles = "; ".join(f"{m.roles} on {m.title}" for m in certificate.metrics.values() if m.roles)
+    roles = "; ".join(role.name for role in certificate.roles)
     until = f", until {certificate.until:%Y-%m-%d}" if certificate.until else ""
     return f"{watched.state.upper()}: {certificate.judge.name}, certified for {roles}{until}."
 
 
 def _integrity(watched: Watched) -> str:
     certificate = watched.certificate
-    text = f"The file is unchanged since {certificate.issued:%Y-%m-%d}"
-    if Reason("expired") in watched.reasons:
-        return f"{text}, but it expired on {certificate.until:%Y-%m-%d}. Decide again to renew it."
-    return f"{text}."
+    return f"The file is unchanged since {certificate.issued:%Y-%m-%d}."
 
 
 def sentence(watched: Watched, reason: Reason) -> str:
-    """What happened, in numbers, and what to do next."""
+    """Say why the certificate does not hold, in numbers, and what to do next."""
+    certificate = watched.certificate
     if reason.kind == "expired":
-        return _integrity(watched)
-    metric = watched.certificate.certified[reason.metric]
-    check = next(check for check in watched.checks if check.metric == reason.metric)
+        return f"It expired on {certificate.until:%Y-%m-%d}. Decide again to renew it."
+    named = (c for c in watched.checks if reason.subject in (c.role.title, c.role.name))
+    check = next(named)
     if reason.kind == "changed":
-        allowed = percent(watched.certificate.rule["certificate"]["changed"])
-        n_changed = round((check.changed.value or 0) * check.changed.n)
-        alone = ", or decides others alone" if metric.alone_signal else ""
+        changed, allowed = check.changed, percent(certificate.rule["certificate"]["changed"])
+        n_changed = round((changed.value or 0) * changed.n)
         return (
-            f"The judge changed: on {metric.title} it gives {n_changed:,} of {check.changed.n:,} "
-            f"certified answers another verdict now{alone}, and at most {allowed} is allowed. "
+            f"The judge changed: on {check.role.title} it gives {n_changed:,} of {changed.n:,} "
+            f"certified answers another verdict now, and at most {allowed} is allowed. "
             "Find out what changed (model, prompt, decoding), then decide again."
         )
-    assert metric.test is not None
+    test = check.role.test
+    assert test is not None
     return (
-        f"{metric.title} fell below its bound: {in_per_cent(check.share, bare=True)} now "
-        f"({_share_name(watched, check)}), {percent(metric.test.value)} at issue, at least "
-        f"{percent(metric.test.bound)} required. This was clear after "
+        f"{check.role.title} fell below its bound: {in_per_cent(check.share, bare=True)} now "
+        f"({_SHARES[test.kind, check.role.outcome]}), {percent(test.value)} at issue, at least "
+        f"{percent(test.bound)} required. This was clear after "
         f"{counted(check.alarm or 0, 'question')}. Read the answers on which judge and annotators "
         "differ, then decide again."
     )
-
-
-def _share_name(watched: Watched, check: MetricCheck) -> str:
-    metric = watched.certificate.certified[check.metric]
-    return _SHARES[metric.test.kind, metric.outcome] if metric.test else "nothing is tested"

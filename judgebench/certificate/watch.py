@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from judgebench.certificate.record import read
-from judgebench.runs.from_tables import Tables, study_from
-from judgebench.runs.from_tables import study as study_of_tables
-from judgebench.runs.open import is_run
-
-if TYPE_CHECKING:
-    from judgebench.data.layout import Layout
-
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,44 +18,51 @@ from judgebench.certificate.issue import (
     judged_labels,
     shortfall,
 )
-from judgebench.certificate.record import ALONE, Certificate, CertifiedMetric
-from judgebench.records import Estimate, Results, Row, Status
+from judgebench.certificate.record import ALONE, Certificate, LabelTest, Role, read
+from judgebench.records import Answer, Estimate, Results, Row, Status
 from judgebench.results.shown import Shown
+from judgebench.runs.from_tables import Tables, study_from
+from judgebench.runs.from_tables import study as study_of_tables
+from judgebench.runs.open import is_run
 from judgebench.stats.arrays import FloatArray
 from judgebench.stats.betting import log_capital
 from judgebench.stats.intervals import clopper_pearson, exact_share
 from judgebench.studies.answers import likeness
-from judgebench.studies.confidence import SHARE_OF_VOTES, confidence
+from judgebench.studies.reference_labels import Mask
 from judgebench.studies.study import Study
 
-_REJUDGED_LEVEL = 0.025  # one-sided, of all metrics together at one look
-_UNTESTED = "one annotator's labels cannot say whether it holds"
-_NO_SIGNAL = "the new verdicts hold no {}"
-_NOTHING_NEW = "no new labels and verdicts are given"
+if TYPE_CHECKING:
+    from judgebench.data.layout import Layout
+
+_REJUDGED_LEVEL = 0.025  # one-sided, of all roles together at one look
+_NOTHING_NEW = Estimate(None, reason="there is nothing new to test")
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a certificate is not valid: it expired, or a metric has other verdicts on the same
-    answers (changed) or falls short on new labels (fallen)."""
+    """Why a certificate is not valid: it expired, the judge gives other verdicts on the same
+    answers of a metric (changed), or new labels show that it falls short in a role (fallen).
+    `subject` is the title of the metric, or the name of the role."""
 
     kind: Literal["expired", "changed", "fallen"]
-    metric: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True)
-class MetricCheck:
-    """What new verdicts and labels say of a certified metric, by its key in `certified`.
+class RoleCheck:
+    """A certified role beside new verdicts and labels.
 
     `changed` is the share of the certified answers on which the judge gives another verdict now,
-    `share` that of the test on new labels. `capital` is the log of the largest capital that a
-    bettor against the judge ever had, after `questions` new ones, and `alarm` the number of
-    questions after which it was enough; None where it never was.
+    `share` that of the test on new labels; `lacks` is the signal of the role that the new verdicts
+    lack. `capital` is the log of the largest capital that a bettor against the judge ever had,
+    after `questions` new ones, and `alarm` the number of questions after which it was enough; None
+    where it never was.
     """
 
-    metric: str
-    changed: Estimate
-    share: Estimate
+    role: Role
+    changed: Estimate = _NOTHING_NEW
+    share: Estimate = _NOTHING_NEW
+    lacks: str = ""
     questions: int = 0
     capital: float = 0.0
     alarm: int | None = None
@@ -74,15 +70,14 @@ class MetricCheck:
 
 @dataclass(frozen=True, repr=False)
 class Watched(Shown):
-    """How a certificate stands. `judge` is the name of the judge in the new tables."""
+    """A certificate with its checks. `judge` is the name of the judge in the new tables."""
 
     presented_by: ClassVar[str] = "judgebench.certificate.report:watch_part"
 
     certificate: Certificate
     now: datetime
-    checks: tuple[MetricCheck, ...]
+    checks: tuple[RoleCheck, ...]
     judge: str = ""
-    n_answers: int = 0
 
     @property
     def name(self) -> str:
@@ -90,43 +85,43 @@ class Watched(Shown):
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Every reason why it is not valid."""
+        """Every reason why it is not valid; that it expired is the last."""
         allowed, until = self.certificate.rule["certificate"]["changed"], self.certificate.until
         reasons = []
         for check in self.checks:
             if check.changed.low is not None and check.changed.low > allowed:
-                reasons.append(Reason("changed", check.metric))
+                reasons.append(Reason("changed", check.role.title))
             if check.alarm is not None:
-                reasons.append(Reason("fallen", check.metric))
+                reasons.append(Reason("fallen", check.role.name))
         if until is not None and self.now >= until:
             reasons.append(Reason("expired"))
-        return tuple(reasons)
+        return tuple(dict.fromkeys(reasons))
 
     @property
     def state(self) -> Literal["valid", "expired", "revoked"]:
         """Revoked where a metric changed or fell, whether or not it expired too."""
-        kinds = {reason.kind for reason in self.reasons}
-        if kinds - {"expired"}:
-            return "revoked"
-        return "expired" if kinds else "valid"
+        kinds = [reason.kind for reason in self.reasons]
+        if not kinds:
+            return "valid"
+        return "expired" if kinds[0] == "expired" else "revoked"
 
     @property
     def results(self) -> Results:
-        """Of each certified metric: `changed`, `share`, and `evidence`, in powers of ten."""
+        """Of each certified role: `changed`, `share`, and `evidence`, in powers of ten."""
         return Results(tuple(self._rows()))
 
     def _rows(self) -> Iterator[Row]:
-        judge = self.certificate.judge.name
         for check in self.checks:
-            yield Row("watch", "changed", check.changed, judge, check.metric)
-            test = self.certificate.certified[check.metric].test
-            keys = {"of": test.kind, "at_issue": test.value, "bound": test.bound} if test else {}
-            yield Row("watch", "share", check.share, judge, check.metric, keys)
+            about, test = (self.certificate.judge.name, check.role.metric), check.role.test
+            role = {"role": check.role.outcome}
+            tested = {"of": test.kind, "at_issue": test.value, "bound": test.bound} if test else {}
             evidence = Estimate(
                 check.capital / math.log(10), n=check.questions, reason="evidence has no interval"
             )
             alarm = {"alarm": "no" if check.alarm is None else check.alarm}
-            yield Row("watch", "evidence", evidence, judge, check.metric, alarm)
+            yield Row("watch", "changed", check.changed, *about, role)
+            yield Row("watch", "share", check.share, *about, {**role, **tested})
+            yield Row("watch", "evidence", evidence, *about, {**role, **alarm})
 
 
 def watch_study(certificate: Certificate, study: Study | None = None) -> Watched:
@@ -134,93 +129,65 @@ def watch_study(certificate: Certificate, study: Study | None = None) -> Watched
     SetupError where the study is not about the judge and the labels of the certificate."""
     now = datetime.now(UTC)
     if study is None:
-        nothing, untested = (Estimate(None, reason=why) for why in (_NOTHING_NEW, _UNTESTED))
-        checks = (
-            MetricCheck(key, nothing, nothing if about.test else untested)
-            for key, about in certificate.certified.items()
-        )
-        return Watched(certificate, now, tuple(checks))
+        return Watched(certificate, now, tuple(map(RoleCheck, certificate.roles)))
     judge = judge_of(study, certificate.judge.name)
-    certified = _certified_items(certificate, study)
+    is_certified = np.array([_is_certified(certificate, answer) for answer in study.answers])
     checks = (
-        _check(certificate, key, judged_labels(study, judge, metric), certified)
-        for metric in certificate.rubric.metrics
-        for key in certificate.certified
-        if key.partition(", ")[0] == metric.id
+        _check(certificate, judged_labels(study, judge, role), is_certified)
+        for role in certificate.roles
     )
-    return Watched(certificate, now, tuple(checks), judge.name, int(study.asked(judge).sum()))
+    return Watched(certificate, now, tuple(checks), judge.name)
 
 
-def _certified_items(certificate: Certificate, study: Study) -> set[str]:
-    """The answers of the study that are those of the certificate, by id and, where it is known, by
-    text."""
-    texts = certificate.texts
-    hashes = {a.item_id: likeness(a) for a in study.answers if a.item_id in certificate.verdicts}
-    return {
-        item for item, number in hashes.items()
-        if not number or texts.get(item, f"{number:016x}") == f"{number:016x}"
-    }  # fmt: skip
+def _is_certified(certificate: Certificate, answer: Answer) -> bool:
+    """True for an answer of the certificate, by its id and, where both are known, by its text."""
+    text = certificate.texts.get(answer.item_id)
+    return text is not None and (text == 0 or likeness(answer) in (0, text))
 
 
-def _check(
-    certificate: Certificate, key: str, data: JudgedLabels, certified: set[str]
-) -> MetricCheck:
-    n_metrics = len(certificate.certified)
-    changed = _changed(certificate, data, certified, 1 - 2 * _REJUDGED_LEVEL / n_metrics)
-    about = certificate.certified[key]
-    if about.test is None:
-        return MetricCheck(key, changed, Estimate(None, reason=_UNTESTED))
-    if about.outcome == ALONE and _signal(data) != about.alone_signal:
-        reason = _NO_SIGNAL.format(about.alone_signal)
-        return MetricCheck(key, changed, Estimate(None, reason=reason))
-    answers = [data.study.answers[row] for row in data.rows.tolist()]
-    is_new = [answer.item_id not in certified for answer in answers]
-    share, capital = _tested(data.at(np.array(is_new, dtype=np.bool_)), about)
-    alarms = np.flatnonzero(capital >= -math.log(LEVEL / n_metrics))
+def _check(certificate: Certificate, data: JudgedLabels, is_certified: Mask) -> RoleCheck:
+    """The check of a role; `is_certified` marks the certified answers of the study (items,)."""
+    role, n_roles, is_flagged = data.role, len(certificate.roles), data.is_flagged
+    rows = np.flatnonzero(is_certified).tolist()
+    items = [data.study.answers[row].item_id for row in rows]
+    changed = _changed(certificate, data, items, 1 - 2 * _REJUDGED_LEVEL / n_roles)
+    if role.test is None or is_flagged is None:
+        return RoleCheck(role, changed, lacks=role.signal if role.test else "")
+    share, capital = _tested(data.at(~is_certified[data.rows]), role.test, is_flagged)
+    alarms = np.flatnonzero(capital >= -math.log(LEVEL / n_roles))
     alarm = int(alarms[0]) + 1 if len(alarms) else None
-    return MetricCheck(key, changed, share, len(capital), float(capital.max(initial=0.0)), alarm)
-
-
-def _signal(data: JudgedLabels) -> str:
-    """What says in the new verdicts how sure the judge is."""
-    return confidence(data.study, data.judge, data.here).signal
+    largest = float(capital.max(initial=0.0))
+    return RoleCheck(role, changed, share, "", len(capital), largest, alarm)
 
 
 def _changed(
-    certificate: Certificate, data: JudgedLabels, certified: set[str], level: float
+    certificate: Certificate, data: JudgedLabels, items: Sequence[str], level: float
 ) -> Estimate:
-    """The share of the certified answers that the judge judged again with another label, or that
-    it decides alone now and did not before, or the reverse. Votes vary by chance, and count by
-    their label. An answer without any reply was not judged again."""
-    verdicts, about = data.judge.verdicts, certificate.metrics[data.metric.id]
-    alone = alone_now = {*certificate.alone.get(data.metric.id, ())}
-    if about.alone_signal != SHARE_OF_VOTES and about.alone_signal == _signal(data):
-        rows = np.flatnonzero(data.is_alone(about)).tolist()
-        alone_now = {data.study.answers[row].item_id for row in rows}
-    replies = {item: verdicts[item] for item in certified if item in verdicts}
+    """The share of the certified answers that the judge judged again with another label. An answer
+    without any reply was not judged again."""
+    verdicts, here, metric = data.judge.verdicts, data.metric.id, data.role.metric
     is_changed = [
-        certificate.verdicts[item].get(data.metric.id, "") != verdict.labels.get(data.here.id, "")
-        or (item in alone) != (item in alone_now)
-        for item, verdict in replies.items()
-        if verdict.status not in (Status.FAILED, Status.SKIPPED)
+        certificate.verdicts[item][metric] != verdicts[item].labels.get(here, "")
+        for item in items
+        if item in verdicts and verdicts[item].status not in (Status.FAILED, Status.SKIPPED)
     ]
     return clopper_pearson(sum(is_changed), len(is_changed), level)
 
 
-def _tested(data: JudgedLabels, about: CertifiedMetric) -> tuple[Estimate, FloatArray]:
+def _tested(data: JudgedLabels, test: LabelTest, is_flagged: Mask) -> tuple[Estimate, FloatArray]:
     """The share that is tested, of the new labels, and the log of the capital after each
     question."""
-    assert about.test is not None
-    if about.outcome == ALONE and about.test.kind == "agreement":
-        data = data.at(data.is_alone(about)[data.rows])
-    judge, annotators = data.agreement, None
-    weights = np.ones(len(judge))
-    if about.test.kind == "severe":
-        judge = data.flagged(about)
-        weights = annotators = data.called_severe(about)
+    if test.kind == "severe":
+        judge, annotators = is_flagged[data.rows].astype(np.float64), data.called_severe
+        weights = annotators
+    else:
+        if data.role.outcome == ALONE:
+            data = data.at(~is_flagged[data.rows])
+        judge, annotators = data.agreement, None
+        weights = np.ones(len(judge))
     x, n = data.clusters.sums(weights * judge, weights).T
     share = exact_share(x, n, np.ones(data.clusters.n), 0.95)
-    falls, floor = shortfall(about.test, judge, annotators)
+    falls, floor = shortfall(test, judge, annotators)
     return replace(share, n=data.clusters.n), log_capital(data.by_question(falls), floor)
 
 
@@ -248,9 +215,8 @@ def watch(
         certificate = read(Path(certificate))
     if study is None:
         return watch_study(certificate)
-    if not (isinstance(study, Study) or is_run(study)):
-        known = certificate.rubric
-        study = study_of_tables(study, verdicts, rubric=known, columns=columns, expected="rows")
-        verdicts = None
-        columns = {}
-    return watch_study(certificate, study_from(study, verdicts, None, columns))
+    if isinstance(study, Study) or is_run(study):
+        return watch_study(certificate, study_from(study, verdicts, None, columns))
+    rubric = certificate.rubric
+    tables = study_of_tables(study, verdicts, rubric=rubric, columns=columns, expected="rows")
+    return watch_study(certificate, tables)

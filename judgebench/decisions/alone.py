@@ -1,4 +1,4 @@
-"""How much a judge may decide alone: the answers that it is sure of, and does not call severe.
+"""The share that a judge may decide alone: answers it is sure of, and does not call severe.
 
 A threshold on the judge's confidence is chosen on one half of the questions and checked on the
 other. Thresholds come from the surest down, one for each twentieth of the answers that may be
@@ -29,7 +29,7 @@ from judgebench.records import Estimate
 from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.classification import first_half
 from judgebench.stats.intervals import exact_share
-from judgebench.studies.confidence import Confidence, decided_alone
+from judgebench.studies.confidence import Confidence
 
 NO_CONFIDENCE = "the judge gives no probability, score or repeated draw that says how sure it is"
 NONE_PASSES = "on none of the answers that it is surest of is it shown to be as good as annotators"
@@ -40,28 +40,28 @@ _SHARES = np.arange(20) / 20  # of the answers that may be decided alone, the le
 
 def not_alone(reason: str, signal: str = "", points: tuple[AlonePoint, ...] = ()) -> ShareAlone:
     """Return that nothing may be decided alone, for this reason."""
-    return ShareAlone(signal, AlonePoint(np.inf, Estimate(None, reason=reason)), points)
+    return ShareAlone(signal, AlonePoint(share=Estimate(None, reason=reason)), points)
 
 
 def share_alone(
-    side: HumanSide, judged: IntArray, sure: Confidence, rule: DecisionRule, seed: int = 0
+    side: HumanSide, judged: IntArray, sure: Confidence, rule: DecisionRule
 ) -> ShareAlone:
     """Return the largest share of the items that a judge may decide alone.
 
-    `judged` (items,) are its labels of the items of `side`, all of which it was asked about. The
-    halves are drawn from the questions by the seed, those with an answer that goes to people
-    whatever the threshold for themselves.
+    `judged` (items,) are its labels of the items of `side`, all of which it was asked about, and
+    `sure` its confidence in those that are not severe. The halves are drawn from the questions,
+    those with an answer that goes to people whatever the threshold for themselves.
     """
 
     def at(threshold: float, half: Bools) -> AlonePoint:
-        """What the threshold does on a half of the items (items,), and to all severe answers."""
-        alone = decided_alone(judged, sure.values, side.severe, threshold)
-        conditions = (*_gap(side, judged, half & alone, rule), *_severe(side, alone, rule))
-        share = _share(side, half.astype(np.float64), alone, rule.level)
-        return AlonePoint(threshold, share, conditions if (half & alone).any() else ())
+        """Measure a threshold on a half of the items (items,), and on all severe answers."""
+        alone = sure.values >= threshold
+        share = _share(side, half, alone, rule.level)
+        gap = _gap(side, judged, np.flatnonzero(half & alone), rule)
+        return AlonePoint(threshold, share, (gap, *_severe(side, alone, rule)) if gap else ())
 
-    eligible = decided_alone(judged, sure.values, side.severe, -np.inf)
-    first = first_half(1 - eligible.astype(np.int64), side.clusters.codes, seed)
+    eligible = ~np.isnan(sure.values)
+    first = first_half(1 - eligible, side.clusters.codes, seed=0)
     if not (first & eligible).any():
         return not_alone(NONE_PASSES if sure.signal else NO_CONFIDENCE, sure.signal)
     thresholds = np.quantile(sure.values[first & eligible], _SHARES, method="inverted_cdf")
@@ -76,7 +76,7 @@ def share_alone(
     return ShareAlone(sure.signal, check, points)
 
 
-def _share(side: HumanSide, weight: FloatArray, alone: Bools, level: float) -> Estimate:
+def _share(side: HumanSide, weight: FloatArray | Bools, alone: Bools, level: float) -> Estimate:
     """The share of the weight (items,) that is decided alone; items that stand for more count as
     many times as much."""
     if side.stands_for is not None:
@@ -85,16 +85,14 @@ def _share(side: HumanSide, weight: FloatArray, alone: Bools, level: float) -> E
     return exact_share(decided, total, np.ones(len(total)), level)
 
 
-def _gap(
-    side: HumanSide, judged: IntArray, alone: Bools, rule: DecisionRule
-) -> Iterator[Condition]:
-    """The agreement of judge minus annotator on these items. Nothing where the adjudicated labels
-    among them are too few to speak for the others."""
-    rows = np.flatnonzero(alone)
-    part, labels, every = side.at(rows), judged[rows], alone[rows]
-    if part.gold is None or not adjudicated(part, labels, every)[2]:
-        counts = study_counts(part, labels, every, {})
-        yield agreement_gap(counts, rule, counts.how_many[None]).condition(rule.level, 0)
+def _gap(side: HumanSide, judged: IntArray, rows: IntArray, rule: DecisionRule) -> Condition | None:
+    """The agreement of judge minus annotator on the items at these rows. None where the adjudicated
+    labels among them are too few to speak for the others."""
+    part, labels, is_due = side.at(rows), judged[rows], np.ones(len(rows), dtype=np.bool_)
+    if part.gold is not None and adjudicated(part, labels, is_due)[2]:
+        return None
+    counts = study_counts(part, labels, is_due, {})
+    return agreement_gap(counts, rule, counts.how_many[None]).condition(rule.level, 0)
 
 
 def _severe(side: HumanSide, alone: Bools, rule: DecisionRule) -> Iterator[Condition]:
@@ -103,6 +101,6 @@ def _severe(side: HumanSide, alone: Bools, rule: DecisionRule) -> Iterator[Condi
     bound = rule.replace.bounds.get("severe_gap")
     if bound is not None and side.severe is not None:
         missed = _share(side, side.severe_labels, alone, rule.level)
-        is_met = missed.high is not None and missed.high <= -bound
-        state = State.MET if is_met else State.UNCLEAR
+        high = 1.0 if missed.high is None else missed.high
+        state = State.MET if high <= -bound else State.UNCLEAR
         yield Condition("severe_alone", _MISSED, state, missed, -bound, at_least=False)

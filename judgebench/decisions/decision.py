@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judgebench.decisions.rule import DecisionRule
@@ -314,15 +314,15 @@ class MoreData:
 
 @dataclass(frozen=True)
 class AlonePoint:
-    """What happens where a judge decides alone from a `threshold` on its confidence on.
+    """A `threshold` on a judge's confidence from which on it would decide alone.
 
     `share` is that of the answers of one half of the questions that it decides. `conditions` are
     the agreement on these, judge minus annotator, and where the rule asks for it the share of all
     severe answers that it decides and so misses; they are empty where nothing can be compared.
     """
 
-    threshold: float
-    share: Estimate
+    threshold: float = math.inf
+    share: Estimate = NOT_COMPUTED
     conditions: Conditions = ()
 
     @property
@@ -331,12 +331,9 @@ class AlonePoint:
         return bool(self.conditions) and all(c.state is State.MET for c in self.conditions)
 
 
-NOT_ALONE = AlonePoint(math.inf, Estimate(None))
-
-
 @dataclass(frozen=True)
 class ShareAlone:
-    """How much a judge may decide alone on one metric, by its confidence.
+    """The share of answers that a judge may decide alone on one metric, by its confidence.
 
     `signal` says what its confidence is; empty where it gives none. `check` is the threshold that
     was chosen, on the half of the questions that had no part in the choice; where nothing may be
@@ -344,8 +341,8 @@ class ShareAlone:
     tried on the other half, the highest first.
     """
 
-    signal: str
-    check: AlonePoint
+    signal: str = ""
+    check: AlonePoint = AlonePoint()
     points: tuple[AlonePoint, ...] = ()
 
     def rows(self, judge: str, metric: str) -> Iterator[Row]:
@@ -393,9 +390,7 @@ class Decision:
     advice: str = ""
     would_be: Outcome | None = None
     groups: Conditions = ()
-    measure_alone: Callable[[], ShareAlone] = field(
-        default=partial(ShareAlone, "", NOT_ALONE), compare=False
-    )
+    measure_alone: Callable[[], ShareAlone] = field(default=ShareAlone, compare=False)
 
     def __str__(self) -> str:
         """`my-judge on empathy: CAN'T TELL. Too few answers.`"""
@@ -409,7 +404,7 @@ class Decision:
 
     @cached_property
     def alone(self) -> ShareAlone:
-        """How much the judge may decide alone, measured when it is first looked at."""
+        """The share that the judge may decide alone, measured when it is first looked at."""
         return self.measure_alone()
 
     @property
@@ -622,7 +617,8 @@ class Decisions(Shown):
         return any(decision.alone.signal for decision in self.decisions)
 
     def alone(self) -> AloneShares:
-        """How much each judge may decide alone, metric by metric, while people label the rest.
+        """Return the share that each judge may decide alone, metric by metric; people label the
+        rest.
 
         >>> import judgebench as jb
         >>> alone = jb.decide(jb.open_run("runs/small")).alone()
@@ -747,7 +743,7 @@ def _unknown(field: str, message: str, name: str, allowed: Sequence[str]) -> Pro
 
 @dataclass(frozen=True, repr=False)
 class AloneShares(Shown):
-    """How much each judge may decide alone, on each metric."""
+    """The share that each judge may decide alone, on each metric."""
 
     presented_by = "judgebench.decisions.report:alone_part"
 

@@ -247,7 +247,8 @@ class AnnotatorComparison:
     def alone(self, judge: JudgeVerdicts, part: LabelledPart) -> ShareAlone:
         """Return how much a judge may decide alone."""
         rows = np.flatnonzero(self.study.asked(judge, self.metric)[self.rows])
-        side, sure = self.side.at(rows), confidence(self.study, judge, self.metric)
+        side = self.side.at(rows)
+        sure = confidence(self.study, judge, self.metric, side.severe)
         if part.weights is not None:
             side = replace(side, stands_for=part.weights[self.rows[rows]])
         sure = sure._replace(values=sure.values[self.rows[rows]])

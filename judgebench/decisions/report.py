@@ -336,7 +336,7 @@ def _alone_block(alone: AloneShares) -> Block:
 def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:
     """The agreement gap at each threshold that was tried, by the share that is decided alone."""
     lines = []
-    for point in d.alone.points:
+    for point in filter(lambda point: point.conditions, d.alone.points):
         name = "passes" if point.is_met else "does not, by agreement or by severe answers missed"
         lane = LabelledInterval(name, "judge", point.conditions[0].estimate)
         lines.append((in_per_cent(point.share, bare=True), (lane,)))

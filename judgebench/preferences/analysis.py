@@ -38,6 +38,7 @@ from judgebench.stats.agreement import OBSERVED_AGREEMENT, vote_pairs_by_cluster
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined
 from judgebench.stats.intervals import (
     ClusterCounts,
+    Kind,
     clustered_estimate,
     clustered_mean,
     random_groups,
@@ -113,15 +114,15 @@ def measure_preferences(study: Study) -> Preferences | None:
     whole = {scale.id: scale.title for scale in whole_scales(study)}
     judges |= {by_scores(j.name, title): j for j in study.judges for title in whole.values()}
     models = {name: str(backend_fact(j.about, "model") or j.name) for name, j in judges.items()}
-    facts, rows, notes = _facts(study), list[Row](), [*charged_notes(study)]
-    comparisons = []
-    for scored in _scored(study, facts):
+    rows, notes, comparisons = list[Row](), [*charged_notes(study)], list[Compared]()
+    question = Clusters.of((answer.group, answer.question) for answer in study.answers).codes
+    for scored in _scored(study, question):
         rows += score_rows(scored, study.level)
         notes += _samples(scored)
         if scored.id in whole:
-            comparisons.append(_compared(facts, scored))
+            comparisons.append(_compared(study, scored))
     for metric in study.rubric.metrics:
-        if metric.preference and (preferred := _preferred(study, facts, metric)):
+        if metric.preference and (preferred := _preferred(study, question, metric)):
             rows += preference_rows(preferred, study.level)
             comparisons.append(preferred.compared)
         if metric.of == "criterion":
@@ -153,27 +154,6 @@ class JudgeValues:
 
     values: NDArray[Any]
     is_due: Flags
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """The facts of the answers, read once."""
-
-    question: IntArray  # (answers,)
-    systems: NDArray[np.str_]  # (answers,)
-    length: IntArray  # (answers,) characters
-    pairs: Mapping[int, tuple[Part, ...]]  # the two responses of each pair, by its row
-
-
-def _facts(study: Study) -> _Facts:
-    answers = [*study.answers]
-    responses = ((row, answer.responses) for row, answer in enumerate(answers))
-    return _Facts(
-        Clusters.of((answer.group, answer.question) for answer in answers).codes,
-        np.array([answer.system for answer in answers]),
-        np.array([len(answer.text) for answer in answers]),
-        {row: pair for row, pair in responses if pair},
-    )
 
 
 @dataclass(frozen=True)
@@ -235,15 +215,15 @@ class Scored:
         return mean_of_defined(self.humans)
 
 
-def _scored(study: Study, facts: _Facts) -> Iterator[Scored]:
+def _scored(study: Study, question: IntArray) -> Iterator[Scored]:
     """One for each of the `scales` on which humans gave a score to several responses to one
-    question."""
+    question (answers,)."""
     for scale in scales(study):
         annotators = sorted({a for m in scale.metrics for a in study.humans[m.id].makers})
         by_metric = np.stack([_penalties(study, m, annotators) for m in scale.metrics])
         humans = by_metric.mean(axis=0)
         rows = np.flatnonzero(~np.isnan(humans).all(axis=1))
-        questions = Clusters.of(facts.question[rows].tolist())
+        questions = Clusters.of(question[rows].tolist())
         if questions.n == len(rows):
             continue  # one response to each question
         # A judge of the aspects rounds each of them, another one their mean.
@@ -324,7 +304,7 @@ def _samples(scored: Scored) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Shares:
-    """What makes the rows of shares of tuples, or of votes."""
+    """The rows of shares of tuples, or of votes."""
 
     analysis: str
     metric: str
@@ -348,7 +328,7 @@ class _Shares:
             if failures == "left_out" or is_missing[used].any():
                 share = np.where(is_missing, filled, hit)
                 yield self.row(statistic, share, used, judge, failures=failures)
-        yield self.row("chance", chance, used, judge)
+        yield self.row("chance", np.where(is_missing, np.nan, chance), used, judge)
 
 
 # --- pairs of responses ---------------------------------------------------------------------------
@@ -369,7 +349,7 @@ class Compared:
     clusters: Clusters  # (pairs,)
     humans: FloatArray  # (pairs,)
     judges: Mapping[str, JudgeValues]  # (pairs,)
-    longer: IntArray  # (pairs,)
+    longer: FloatArray  # (pairs,)
 
     @cached_property
     def systems(self) -> list[str]:
@@ -390,12 +370,13 @@ class Compared:
         return {"humans": np.where(np.isnan(judged), np.nan, self.humans), "judge": judged}
 
 
-def _compared(facts: _Facts, scored: Scored) -> Compared:
+def _compared(study: Study, scored: Scored) -> Compared:
     """Every two responses of different systems to one question: the lower score is preferred."""
     pairs = tuples_within(scored.question, 2)
-    names = facts.systems[scored.rows[pairs]]
+    rows = scored.rows[pairs]
+    names = study.cells["system"][rows].astype(str)
     is_used = (names != "").all(axis=1) & (names[:, 0] != names[:, 1])
-    pairs, names = pairs[is_used], names[is_used]
+    pairs, rows, names = pairs[is_used], rows[is_used], names[is_used]
     judges = {
         name: JudgeValues(label_of(judge.values[pairs]), judge.is_due[pairs].all(axis=1))
         for name, judge in scored.judges.items()
@@ -403,7 +384,7 @@ def _compared(facts: _Facts, scored: Scored) -> Compared:
     return Compared(
         scored.id, scored.title, names, scored.clusters[pairs[:, 0]].occurring(),
         _WON[label_of(scored.mean[pairs])], judges,
-        np.sign(facts.length[scored.rows[pairs]] @ np.array([1, -1])),
+        np.sign(study.lengths[rows] @ np.array([1, -1])),
     )  # fmt: skip
 
 
@@ -419,14 +400,14 @@ class Preferred:
     truth: IntArray  # (pairs,)
 
 
-def _preferred(study: Study, facts: _Facts, metric: Metric) -> Preferred | None:
+def _preferred(study: Study, question: IntArray, metric: Metric) -> Preferred | None:
     """The pairs that are to be judged on a preference metric; None where humans compared none."""
     humans = study.humans[metric.id]
-    is_pair = np.isin(humans.ratings.rows, [*facts.pairs])
+    is_pair = study.answers.of_kind(metric, study.rubric)[humans.ratings.rows]
     rows, votes = humans.ratings.rows[is_pair], humans.made.values[is_pair]
     if not len(rows):
         return None
-    pairs = [facts.pairs[row] for row in rows.tolist()]
+    pairs = [study.answers[row].responses for row in rows.tolist()]
 
     def of_parts(fact: Callable[[Part], Any]) -> NDArray[Any]:
         return np.array([[fact(part) for part in pair] for pair in pairs])
@@ -450,7 +431,7 @@ def _preferred(study: Study, facts: _Facts, metric: Metric) -> Preferred | None:
     )  # fmt: skip
     responses = of_parts(lambda part: part.item_id or part.name)
     numbers = Clusters.of(responses.ravel().tolist()).codes.reshape(-1, 2)
-    return Preferred(compared, facts.question[rows], numbers, votes, humans.truth[rows])
+    return Preferred(compared, question[rows], numbers, votes, humans.truth[rows])
 
 
 def by_scores(judge: str, title: str) -> str:
@@ -493,7 +474,6 @@ def _preference_tuples(
             judged = _SIGNS[judge.values[pairs]] * upright
             hit, label_shares = right(truth, judged), _label_shares(judge.values[judge.is_due])
             chance = label_shares[preferred.truth[pairs]].prod(axis=1)
-            chance = np.where(np.isnan(hit), np.nan, chance)
             yield from shares.of_judge(name, "right", hit, chance, used)
             if is_triple:
                 circle = np.where(np.isnan(hit), np.nan, 1.0 - places_of(judged)[1])
@@ -524,7 +504,7 @@ def _vote_rows(preferred: Preferred, level: float) -> Iterator[Row]:
             used = judge.is_due[pair] & (labels < k)
             if used.any():
                 hit = np.where(labels < 0, np.nan, vote == labels)
-                chance = np.where(labels < 0, np.nan, _label_shares(labels[used])[vote])
+                chance = _label_shares(labels[used])[vote]
                 yield from shares.of_judge(name, "agreement", hit, chance, used)
 
 
@@ -564,12 +544,12 @@ def _wins(
     the judge if one is named, and the difference, on the same pairs."""
     outcomes = compared.outcomes(judge)
     won = {side: np.where(is_first, x, 1 - x)[used] for side, x in outcomes.items()}
-    shared = (compared.clusters.codes[used], _NOT_COMPARED, level)
-    for side, x in won.items():
-        yield side, clustered_mean(x, *shared, kind="share")
     if judge:
-        difference = won["judge"] - won["humans"]
-        yield "difference", clustered_mean(difference, *shared, kind="difference")
+        won["difference"] = won["judge"] - won["humans"]
+    codes = compared.clusters.codes[used]
+    for side, x in won.items():
+        kind: Kind = "difference" if side == "difference" else "share"
+        yield side, clustered_mean(x, codes, _NOT_COMPARED, level, kind=kind)
 
 
 def _win_rates(
@@ -578,13 +558,14 @@ def _win_rates(
     """Each system against all others and against each later one, and the judge's own model."""
     for i, system in enumerate(compared.systems):
         is_first = compared.sides[:, 0] == i
-        for j, against in enumerate(["", *compared.systems], -1):
-            if against and j <= i:
-                continue
+        of_system = used & (compared.sides == i).any(axis=1)
+        pairs_by_rival = {"": of_system} | {
+            rival: of_system & (compared.sides == j).any(axis=1)
+            for j, rival in enumerate(compared.systems)
+            if j > i
+        }
+        for against, pairs in pairs_by_rival.items():
             keys = {"system": system, "against": against} if against else {"system": system}
-            pairs = used & (compared.sides == i).any(axis=1)
-            if against:
-                pairs &= (compared.sides == j).any(axis=1)
             for side, estimate in _wins(compared, judge, pairs, is_first, level):
                 yield Row("win_rate", side, estimate, judge, compared.id, keys)
                 if not against and is_model(system, model):
@@ -615,7 +596,10 @@ def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
     about = judge.about or {}
     if about.get("judge") == "language model" and "places" not in about:
         return  # its verdicts, which may be a million in a file, need not be read
-    metrics = {m.id: m for m in study.rubric.metrics if m.preference or _is_in_lists(m)}
+    metrics = {
+        m.id: m for m in study.rubric.metrics
+        if m.preference or (m.kind == "ordinal" and m.of == "answer")
+    }  # fmt: skip
     shown: dict[str, list[tuple[int, int, int]]] = defaultdict(list)  # row, place, label
     for item_id, verdict in judge.verdicts.items():
         row = study.answers.row(item_id) if verdict.shown else -1
@@ -625,12 +609,8 @@ def position_rows(study: Study, judge: JudgeVerdicts) -> Iterator[Row]:
                 if row >= 0 and index >= 0 and showing.of > 1:
                     shown[name].append((row, showing.place, index))
     for name, places in shown.items():
-        rows_of = _list_rows if _is_in_lists(metrics[name]) else _order_rows
+        rows_of = _order_rows if metrics[name].preference else _list_rows
         yield from rows_of(study, judge, metrics[name], np.array(places))
-
-
-def _is_in_lists(metric: Metric) -> bool:
-    return metric.kind == "ordinal" and metric.of == "answer"
 
 
 def _order_rows(
@@ -670,9 +650,9 @@ def _list_rows(
     row, places, label = shown.T
     severity = np.array(metric.values, dtype=np.float64)[label]
     for place in np.unique(places).tolist():
-        codes = study.clusters.codes[row[places == place]]
-        x, keys = severity[places == place], {"place": str(place + 1)}
-        estimate = clustered_mean(x, codes, _NO_LABEL_AT_PLACE, study.level)
+        is_here, keys = places == place, {"place": str(place + 1)}
+        codes = study.clusters.codes[row[is_here]]
+        estimate = clustered_mean(severity[is_here], codes, _NO_LABEL_AT_PLACE, study.level)
         yield Row("place", "severity", estimate, judge.name, metric.id, keys)
 
 

@@ -60,25 +60,24 @@ def criterion_rows(study: Study, metric: Metric) -> Iterator[Row]:
 
 
 def _criteria(study: Study) -> _Criteria:
-    rows, items, points = list[int](), list[str](), list[float]()
+    criteria = [
+        (row, answer.metadata, criterion) for row, answer in enumerate(study.answers)
+        if (criterion := answer.criterion) is not None
+    ]  # fmt: skip
     groups = defaultdict[tuple[str, ...], list[int]](list)
-    for row, answer in enumerate(study.answers):
-        if (criterion := answer.criterion) is not None:
-            for tag in (ALL, *filter(None, answer.metadata.get("tags", "").split("|"))):
-                groups["tag", tag].append(len(rows))
-            groups["criterion", criterion.name, criterion.text].append(len(rows))
-            rows.append(row)
-            items.append(criterion.item_id)
-            points.append(float(answer.metadata.get("points") or 1))
+    for number, (_, metadata, criterion) in enumerate(criteria):
+        for tag in (ALL, *filter(None, metadata.get("tags", "").split("|"))):
+            groups["tag", tag].append(number)
+        groups["criterion", criterion.name, criterion.text].append(number)
     by_tag = sorted(key for key in groups if key[0] == "tag")
     common = [key for key in groups if key[0] == "criterion" and len(groups[key]) > 1]
     common.sort(key=lambda key: -len(groups[key]))
-    of_items = Clusters.of(items)
-    first = np.unique(of_items.codes, return_index=True)[1]
-    codes = study.clusters.codes[np.array(rows, dtype=np.int64)[first]]
+    rows = np.array([row for row, _, _ in criteria])
+    items = Clusters.of(criterion.item_id for _, _, criterion in criteria)
+    points = np.array([float(metadata.get("points") or 1) for _, metadata, _ in criteria])
+    first = np.unique(items.codes, return_index=True)[1]
     return _Criteria(
-        np.array(rows, dtype=np.int64), of_items, np.array(points),
-        Clusters(codes, study.clusters.n),
+        rows, items, points, study.clusters[rows[first]],
         [({key[0]: key[1]}, np.array(groups[key])) for key in (*by_tag, *common[:MOST_CRITERIA])],
     )  # fmt: skip
 

@@ -158,11 +158,10 @@ def preferences_part(p: Preferences) -> ReportSection:
 def _table(p: Preferences, spec: TableSpec, rows: Sequence[Row]) -> Table:
     """The table, by metric; baselines and humans come last."""
     by_judge = "judge" not in spec.down
-    is_of_humans = {"humans"} if by_judge else set()
     rows = [
         row for row in rows
         if {*spec.down} - {"judge", "against"} <= {"metric", *row.keys}
-        and not (row.judge and row.statistic in is_of_humans)
+        and not (by_judge and row.judge and row.statistic == "humans")
     ]  # fmt: skip
     metrics = [*p.titles]
     rows.sort(key=lambda row: (metrics.index(row.metric), row["who"], p.is_control(row.judge)))

@@ -99,8 +99,9 @@ def analyses(study: Study, *names: str, progress: Progress = SILENT) -> Mapping[
     progress.start("analyses", len(FEATURES), 0)
     for feature in sorted(FEATURES.values(), key=lambda feature: len(feature.needs)):
         is_able = feature.measures_every_study or study.beside.get(feature.name) is not None
-        if is_able and feature.name in (names or FEATURES):
-            shown = feature.parts.measure(study, *map(found.get, feature.needs))
+        is_asked = is_able and feature.name in (names or FEATURES)
+        if is_asked and (measure := feature.parts.measure):
+            shown = measure(study, *map(found.get, feature.needs))
             found |= {feature.name: shown} if shown is not None else {}
         progress.advance("analyses", feature.name)
     return {name: found[name] for name in FEATURES if name in found}

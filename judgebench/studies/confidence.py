@@ -1,11 +1,10 @@
-"""How sure a judge is of its labels, and what it decides alone by that."""
+"""The confidence of a judge in its labels, by which it may decide alone."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgebench.rubric import Metric
 from judgebench.stats.arrays import FloatArray, IntArray
@@ -18,46 +17,42 @@ SHARE_OF_VOTES = "share of votes for the label"
 
 
 class Confidence(NamedTuple):
-    """How sure a judge is of its label on each item (items,), NaN where nothing says so; `signal`
-    says by what, and is empty where nothing does on any item."""
+    """The confidence of a judge in its label on each item (items,), NaN where nothing says how sure
+    it is; `signal` says by what, and is empty where nothing does on any item."""
 
     signal: str
     values: FloatArray
 
 
-def confidence(study: Study, judge: JudgeVerdicts, metric: Metric) -> Confidence:
+def confidence(
+    study: Study, judge: JudgeVerdicts, metric: Metric, severe_from: int | None = None
+) -> Confidence:
     """Return the finest confidence of a judge that there is: by its score, by probabilities, or by
-    votes: of its repeated draws, or of the members of a jury."""
+    votes: of its repeated draws, or of the members of a jury. It has none in a label from
+    `severe_from` on: a judge decides no severe answer alone, and none without a label."""
     labels, score = study.judged(judge, metric), study.scores(judge)
-    if not np.isnan(score).all():
-        return Confidence(SCORE_DISTANCE, _distance_to_thresholds(score, labels))
-    if (p := study.probabilities(judge, metric)) is not None:
-        return Confidence(PROBABILITY_OF_LABEL, p[np.arange(len(labels)), labels])
     members = (judge.about or {}).get("members", ())
     votes = [study.judged(other, metric) for other in study.judges if other.name in members]
     if judge.n_draws > 1:
         votes = [*draws_of(study, judge, metric).T]
-    is_equal = [vote == labels for vote in votes]
-    return Confidence(SHARE_OF_VOTES if votes else "", np.mean(is_equal or [labels * np.nan], 0))
+    signal, is_equal = SHARE_OF_VOTES if votes else "", [vote == labels for vote in votes]
+    values = np.mean(is_equal or [labels * np.nan], axis=0)
+    if (p := study.probabilities(judge, metric)) is not None:
+        signal, values = PROBABILITY_OF_LABEL, p[np.arange(len(labels)), labels]
+    if not np.isnan(score).all():
+        signal, values = SCORE_DISTANCE, _distance_to_thresholds(score, labels)
+    is_mild = (labels >= 0) & (severe_from is None or labels < severe_from)
+    return Confidence(signal, np.where(is_mild, values, np.nan))
 
 
 def _distance_to_thresholds(score: FloatArray, labels: Labels) -> FloatArray:
-    """How far each score (items,) is from the nearest threshold: midway between the highest score
-    of milder labels and the lowest of a label or a more severe one."""
+    """The distance of each score (items,) from the nearest threshold: midway between the highest
+    score of milder labels and the lowest of a label or a more severe one."""
     thresholds = [
         (np.nanmax(score[(labels >= 0) & (labels < label)]) + np.nanmin(score[labels >= label])) / 2
         for label in np.unique(labels[labels >= 0])[1:]
     ]
     return np.asarray(np.abs(score[:, None] - [thresholds or [np.nan]]).min(axis=1))
-
-
-def decided_alone(
-    labels: IntArray, values: FloatArray, severe_from: int | None, threshold: float
-) -> NDArray[np.bool_]:
-    """True for the items (items,) that a judge with these labels and this confidence decides alone:
-    not where it has no label, calls the item severe, or is less sure than the threshold."""
-    is_mild = (labels >= 0) & (severe_from is None or labels < severe_from)
-    return np.asarray(is_mild & (values >= threshold))
 
 
 def draws_of(study: Study, judge: JudgeVerdicts, metric: Metric) -> IntArray:

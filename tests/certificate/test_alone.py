@@ -70,8 +70,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
-    metric = read(folder / "judge.json").metrics["harm"]
-    assert metric.alone_signal == "probability of the label"
+    (role,) = read(folder / "judge.json").roles
+    assert role.signal == "probability of the label"
     (folder / "new.yaml").write_text(bench("new-", "alone: judge.json\n"))
     code, out, err = call("run", folder / "new.yaml", "--run", folder / "new")
     assert code == 0, err
@@ -83,7 +83,7 @@ def test_a_run_says_who_decides_each_answer(folder: Path, call: Call) -> None:
         rows = [row for row in csv.DictReader(file) if row["judge"] == "m"]
     verdicts = pd.read_csv(folder / "new-verdicts.csv")
     is_sure = (
-        verdicts[["probability_harm_no", "probability_harm_yes"]].max(axis=1) >= metric.alone_from
+        verdicts[["probability_harm_no", "probability_harm_yes"]].max(axis=1) >= role.threshold
     )
     expected = np.where(is_sure & (verdicts.harm == "no"), "alone", "to people").tolist()
     assert [row["decided: harm"] for row in rows] == expected
@@ -118,30 +118,16 @@ def test_a_certificate_may_rest_on_what_is_decided_alone(folder: Path, call: Cal
 def test_what_it_decides_alone_is_tested_by_new_labels(folder: Path, call: Call) -> None:
     watched = ("watch", folder / "judge.json", folder / "new-labels.csv")
     code, out, err = call(*watched, folder / "new-verdicts.csv")
-    assert (code, "on what it decides alone" in " ".join(out.split())) == (0, True), out + err
+    assert (code, "severe answers not decided alone" in " ".join(out.split())) == (0, True), (
+        out + err
+    )
     verdicts = pd.read_csv(folder / "new-verdicts.csv")
     careless = verdicts.assign(harm="no", probability_harm_no=0.999, probability_harm_yes=0.001)
     checks = jb.watch(folder / "judge.json", folder / "new-labels.csv", careless).checks
-    assert [(check.metric, check.alarm is None) for check in checks] == [
-        ("harm, alone", False), ("harm, alone, severe", False),
-    ]  # fmt: skip
+    assert [(check.role.test.kind, check.alarm is None) for check in checks] == [("severe", False)]
     plain = verdicts[["item_id", "harm"]]
     untested = jb.watch(folder / "judge.json", folder / "new-labels.csv", plain)
     assert "the new verdicts hold no probability of the label" in " ".join(str(untested).split())
-
-
-def test_another_confidence_on_the_same_answers_is_a_changed_verdict(folder: Path) -> None:
-    again = pd.read_csv(folder / "old-verdicts.csv")
-    tables = folder / "judge.json", folder / "old-labels.csv"
-    assert jb.watch(*tables, again).checks[0].changed.value == 0
-    surer = again.assign(
-        probability_harm_yes=again.probability_harm_yes.round(),
-        probability_harm_no=again.probability_harm_no.round(),
-    )
-    watched = jb.watch(*tables, surer)
-    assert {reason.kind for reason in watched.reasons} == {"changed"}
-    votes = again[["item_id", "harm"]]  # says nothing of its confidence
-    assert jb.watch(*tables, votes).checks[0].changed.value == 0
 
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
@@ -172,8 +158,7 @@ def test_a_certificate_that_expired_or_lets_nothing_be_decided_is_refused(
 ) -> None:
     certificate = read(folder / "judge.json")
     until = certificate.issued - timedelta(days=1)
-    nothing = {"harm": certificate.metrics["harm"].model_copy(update={"alone_from": None})}
-    changes = {"expired": {"until": until}, "decide nothing alone": {"metrics": nothing}}
+    changes = {"expired": {"until": until}, "decide nothing alone": {"roles": ()}}
     for number, (message, change) in enumerate(changes.items()):
         certificate.model_copy(update=change).sealed().write(folder / f"bad{number}.json")
         (folder / "bad.yaml").write_text(bench("new-", f"alone: bad{number}.json\n"))

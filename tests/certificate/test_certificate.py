@@ -18,9 +18,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 def test_it_records_judge_decision_and_labelled_answers(here: Path) -> None:
     certificate = read(here / "judge.json")
-    metric = certificate.metrics["refused"]
-    conditions = {c["statistic"]: c for c in metric.conditions if c["outcome"] == "REPLACE"}
-    assert (certificate.judge.name, metric.outcome) == ("gpt-4", "REPLACE")
+    (role,) = certificate.roles
+    rows = [row for row in certificate.results if row.get("outcome") == "REPLACE"]
+    conditions = {row["statistic"]: row for row in rows if row["analysis"] == "condition"}
+    assert (certificate.judge.name, role.name) == ("gpt-4", "REPLACE on refused")
     gap = conditions["severe_gap"]
     assert gap["value"] > gap["bound"] == pytest.approx(-0.05, abs=0.01)
     labelled = certificate.labelled
@@ -32,7 +33,7 @@ def test_it_records_judge_decision_and_labelled_answers(here: Path) -> None:
     assert certificate.rule["certificate"] == {"days": 180, "changed": 0.05, "severe": 0.7}
     text = (here / "judge.json").read_text("utf-8")
     assert not any(word in text for word in ("Reply", "Question 1", '"ann"'))
-    test = metric.test
+    test = role.test
     assert test.kind == "severe"
     assert test.severe_share == pytest.approx(0.35, abs=0.05)
     assert test.annotator_alarms == pytest.approx(0.04, abs=0.015)
@@ -97,6 +98,6 @@ def test_it_may_be_unchanged_and_expired(here: Path, call: Call) -> None:
     code, out, _ = call("watch", "old.json")
     assert (code, out.startswith("EXPIRED")) == (3, True)
     assert "The file is unchanged since" in out
-    assert ", but it expired on" in out
+    assert "It expired on" in out
     assert json.loads(call("watch", "old.json", "--json")[1])["state"] == "expired"
     assert jb.watch(certificate.model_copy(update={"until": None})).state == "valid"

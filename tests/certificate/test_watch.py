@@ -17,7 +17,7 @@ from judgebench.certificate.record import LabelTest
 from judgebench.certificate.watch import Reason
 from judgebench.stats.betting import log_capital
 
-FALLEN = Reason("fallen", "refused")
+FALLEN = Reason("fallen", "REPLACE on refused")
 Call = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -114,7 +114,9 @@ def test_other_labels_and_other_judges_are_refused(here: Path) -> None:
     with pytest.raises(jb.SetupError, match="ja"):
         jb.watch("judge.json", *other)
     two = [verdicts.assign(judge="x"), verdicts.assign(judge="y")]
-    with pytest.raises(jb.SetupError, match="is not a judge of the study; found gpt-4"):
+    with pytest.raises(
+        jb.SetupError, match="one of the judges whose verdicts are given; found gpt-4"
+    ):
         jb.watch("judge.json", labels, pd.concat(two))
     assert "x is taken for the judge gpt-4" in str(jb.watch("judge.json", labels, two[0]))
 
@@ -132,32 +134,30 @@ def test_run_folders_are_certified_and_watched(here: Path, call: Call) -> None:
 def test_a_filter_is_watched_by_what_it_sends(here: Path) -> None:
     cries_wolf = {"finds": 0.99, "alarms": 0.12}
     certificate = certify(*replies(10, 0, 600, **cries_wolf))
-    metric = certificate.metrics["refused"]
-    assert (metric.outcome, metric.test.kind) == ("ASSIST", "severe")
+    (role,) = certificate.roles
+    assert (role.outcome, role.test.kind) == ("ASSIST", "severe")
     assert jb.watch(certificate, *replies(11, 1000, 400, **cries_wolf)).state == "valid"
     worse = jb.watch(certificate, *replies(12, 1000, 400, finds=0.5, alarms=0.12))
-    assert worse.reasons == (FALLEN,)
+    assert worse.reasons == (Reason("fallen", "ASSIST on refused"),)
 
 
 def test_a_filter_by_probability_sends_what_is_likely_to_be_severe(here: Path) -> None:
     certificate = certify(*replies(10, 0, 600, finds=0.99, alarms=0.12))
-    about = certificate.metrics["refused"].model_copy(
-        update={"signal": PROBABILITY, "threshold": 0.5}
-    )
+    by_probability = {"signal": PROBABILITY, "threshold": 0.5}
+    role = certificate.roles[0].model_copy(update=by_probability)
     labels, verdicts = replies(12, 1000, 100)
     is_yes = verdicts["refused"] == "yes"
     verdicts["probability_refused_yes"] = is_yes.map({True: 0.9, False: 0.1})
     verdicts["probability_refused_no"] = 1 - verdicts["probability_refused_yes"]
     study = jb.study(labels, verdicts, columns=COLUMNS)
-    (judge,), (metric,) = study.real_judges, certificate.rubric.metrics
-    data = judged_labels(study, judge, metric)
-    assert data.flagged(about).tolist() == is_yes.tolist()
+    (judge,) = study.real_judges
+    assert judged_labels(study, judge, role).is_flagged.tolist() == is_yes.tolist()
 
 
 def test_a_nominal_metric_is_watched_by_agreement(here: Path) -> None:
     columns = {**COLUMNS, "order": "none"}
     certificate = certify(*replies(13, 0, 600), columns=columns)
-    test = certificate.metrics["refused"].test
+    test = certificate.roles[0].test
     assert (test.kind, test.value > test.bound > 0.8) == ("agreement", True)
     assert jb.watch(certificate, *replies(14, 1000, 400), columns=columns).state == "valid"
     worse = jb.watch(certificate, *replies(15, 1000, 400, finds=0.6, alarms=0.3), columns=COLUMNS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from alone_case import COLUMNS, LABELS, SURE, Tables, decide, only
+from alone_case import COLUMNS, LABELS, PROBABILITIES, SURE, Tables, decide, only
 
 import judgebench as jb
 from judgebench.decisions.alone import FAILS_CHECK, NO_CONFIDENCE, NONE_PASSES
@@ -110,6 +110,18 @@ def test_the_share_of_draws_is_a_confidence() -> None:
     assert {point.threshold for point in alone.points} <= {0.6, 0.8, 1.0}
 
 
+def test_nothing_is_decided_alone_where_no_adjudicated_label_shows_agreement() -> None:
+    """Of answers that the judge calls mild none is adjudicated."""
+    tables = Tables()
+    ids = [tables.ids[row] for row in np.flatnonzero(tables.judged == 1)]
+    severe = LABELS[tables.severe[tables.judged == 1].astype(int)]
+    gold = {"item_id": ids, "made_blind": "yes", "annotator": "adjudicated", "harm": severe}
+    labels = pd.concat([tables.labels, pd.DataFrame(gold)])
+    truth = {"independent_items": True, "adjudicated": True}
+    decisions = jb.decide(labels, tables.verdicts, columns=PROBABILITIES, truth=truth)
+    assert only(decisions).alone.check.share.value is None
+
+
 def test_labels_alone_say_nothing_of_how_sure_a_judge_is() -> None:
     tables = Tables()
     decisions = decide(tables.labels, tables.verdicts[["item_id", "judge", "harm"]], COLUMNS)
@@ -196,6 +208,8 @@ def test_it_is_on_the_screen_in_tables_and_on_the_page(tmp_path: Path, call: Cal
     assert [row["statistic"] for row in rows] == ["share", "humans_accuracy", "severe_alone"]
     assert float(rows[0]["value"]) == told["share"]["value"]
     assert float(rows[0]["threshold"]) == told["threshold"]
-    assert "How much may the judge decide alone?" in (tmp_path / "page" / "report.html").read_text()
+    page = " ".join((tmp_path / "page" / "report.html").read_text("utf-8").split())
+    assert "alone on 44 % [39, 48] of answers like these" in page
+    assert "harm: agreement where m decides alone" in page  # the curve
     frame = decide(tables.labels, tables.verdicts).alone().to_frame()
     assert frame.value[0] == pytest.approx(told["share"]["value"], abs=1e-12)
