@@ -40,8 +40,8 @@ from judgebench.files import (
     open_bytes,
     shipped_folder,
     shipped_names,
-    to_line,
     write_atomically,
+    write_lines,
 )
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
@@ -85,7 +85,7 @@ def import_file(file: str | Path, to: str | Path | None = None) -> Started:
     files = {kind: folder / f"{kind}.jsonl" for kind, rows in log.rows.items() if rows}
     with all_or_nothing(folder, list(files.values())):
         for kind, target in files.items():
-            write_atomically(target, "".join(map(to_line, log.rows[kind])).encode())
+            write_lines(target, log.rows[kind])
     counts = (counted(len(log.rows[kind]), kind.removesuffix("s")) for kind in files)
     if "labels" in files:
         step = f"judgebench {'decide' if 'verdicts' in files else 'init'} {quote(str(path))}"
