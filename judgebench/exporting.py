@@ -38,7 +38,7 @@ def export(decisions: Decisions, to: str) -> int:
     """
     kind, _, place = to.partition(":")
     if kind not in ("mlflow", "otel", "inspect") or not place:
-        problem = "is no place to write verdicts to"
+        problem = "is no place for verdicts; pages and tables: `judgebench report --to FOLDER`"
         raise SetupError(
             Problem(problem, field="to", found=to, allowed="mlflow:URI, otel:FILE, inspect:FILE")
         )

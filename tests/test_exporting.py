@@ -137,3 +137,4 @@ def test_the_command_line_writes_and_overwrites_nothing(call: Call, decisions: D
     assert (code, "events.jsonl: exists and is not overwritten" in err) == (2, True)
     code, _, err = call("decide", "labels.csv", "gpt-4.csv", "--to", "csv:events.csv")
     assert (code, "allowed: mlflow:URI, otel:FILE, inspect:FILE" in err) == (2, True)
+    assert "judgebench report --to" in err

@@ -102,12 +102,12 @@ def reference_labels(study: Study) -> str:
     for metric in study.rubric.metrics:
         rules.setdefault(config.in_words(metric), []).append(metric)
     words = (
-        f"{listed([m.title for m in of])}: {config.in_words(of[0], '', _tied(study, of))}."
+        f"{listed([m.title for m in of])}: {config.in_words(of[0], '', tied_labels(study, of))}."
         for of in rules.values()
     )
     said = f"Reference labels by {who}. {' '.join(words)}"
     if len(rules) == 1:
-        tied = _tied(study, study.rubric.metrics)
+        tied = tied_labels(study, study.rubric.metrics)
         said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who, tied)}."
     if len(study.makers) == 1 and not is_slot(study.makers[0]):
         said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
@@ -124,7 +124,7 @@ def reference_labels(study: Study) -> str:
     return said
 
 
-def _tied(study: Study, metrics: Sequence[Metric]) -> str:
+def tied_labels(study: Study, metrics: Sequence[Metric]) -> str:
     """` (9 of 70)`: how many reference labels a tie decides; empty where none."""
     if study.config.rule in ("each", "dawid_skene") or metrics[0].several:
         return ""
