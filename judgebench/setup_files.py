@@ -45,7 +45,7 @@ from judgebench.files import (
 )
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
-from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
+from judgebench.rubric import Rubric, load_rubric, one_or_more, shipped_rubrics
 from judgebench.runs.features import Lines
 from judgebench.runs.from_tables import layout_of
 from judgebench.runs.from_tables import study as study_of_tables
@@ -115,7 +115,7 @@ class CheckReport:
 
 
 def check(
-    files: Sequence[str | Path],
+    files: str | Path | Sequence[str | Path],
     rubric: str | Path | None = None,
     *,
     data_folder: str | Path | None = None,
@@ -143,7 +143,7 @@ def check(
     known = str(rubric) if rubric else None
     folder = Path(data_folder) if data_folder else None
     report, data = CheckReport(), list[Path]()
-    for path in map(Path, files):
+    for path in map(Path, one_or_more(files)):
         try:
             kind = _kind(path)
             if kind == "bench":

@@ -193,7 +193,7 @@ class Plan(Shown):
         unnamed = {"robustness", "planted"} - self.rule.replace.model_fields_set  # not demanded
         design = self.chances.design
         drawn = drawn or ("probability=probability" if design.oversampled else "random")
-        drawn_of([drawn])
+        drawn_of(drawn)
         answers = self.needed[design] if answers is None else answers
         if answers is None or answers < 1:
             message = f"no number has a chance of {ENOUGH:.0%}: say how many answers get labels"

@@ -591,14 +591,13 @@ def estimate(
     >>> print(rates.results.find("ppi", "rate", of="yes", group="tuned"))
     0.010 [0.001, 0.061]
     """
-    how = [drawn] if isinstance(drawn, str) else [*drawn]
-    plan = Plan(by, drawn_of(how), width, anytime)
+    plan = Plan(by, drawn_of(drawn), width, anytime)
     if scores and not isinstance(study, Study):
         named = columns.get("question", "")
         question = named if isinstance(named, str) else next(iter(named), "")
         return estimate_population(*of_table(study, scores, question), plan)
     if not (isinstance(study, Study) or is_run(study)):
-        columns = {**kept_columns(how, by), **columns}
+        columns = {**kept_columns(drawn, by), **columns}
     with naming_by(by):
         study = study_from(study, verdicts, truth, columns)
     return estimate_population(*of_study(study), plan)
