@@ -135,6 +135,11 @@ def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
         raise
 
 
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSONL; the file is there whole or not at all."""
+    write_atomically(path, "".join(map(to_line, rows)).encode("utf-8", "surrogatepass"))
+
+
 def to_line(value: Mapping[str, Any]) -> str:
     """One line of JSONL."""
     try:

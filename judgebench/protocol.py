@@ -66,7 +66,7 @@ def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, 
     with those that cannot be made by the rule, and where the file is there already."""
     if Path(file).exists():
         raise SetupError(Problem("exists and is not overwritten", str(file)))
-    drawn_of([promises.get("drawn", "")])
+    drawn_of(promises.get("drawn", ""))
     rubric = promises["rubric"]
     rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     rule.check(rubric)

@@ -67,7 +67,7 @@ def fold(text: str) -> str:
 _title = lru_cache(maxsize=1024)(normalise)
 
 
-def _texts(value: Any) -> Any:
+def one_or_more(value: Any) -> Any:
     """None, one text or several as a list."""
     if value is None or isinstance(value, list | tuple):
         return value or ()
@@ -131,7 +131,7 @@ class Label(StrictModel):
     description: str = ""
     severity: int | None = Field(default=None, ge=0)
     aliases: tuple[Text, ...] = ()
-    examples: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
+    examples: Annotated[tuple[Text, ...], BeforeValidator(one_or_more)] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -165,7 +165,7 @@ class Metric(StrictModel):
     order: Literal["unknown"] | None = None
     severe: Annotated[Literal["none"] | None, BeforeValidator(_none_severe)] = None
     labels: tuple[Label, ...] = Field(min_length=2)
-    abstain: Annotated[tuple[Text, ...], BeforeValidator(_texts)] = ()
+    abstain: Annotated[tuple[Text, ...], BeforeValidator(one_or_more)] = ()
     prompt_order: tuple[Text, ...] = ()
 
     @model_validator(mode="before")

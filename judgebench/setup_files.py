@@ -40,12 +40,12 @@ from judgebench.files import (
     open_bytes,
     shipped_folder,
     shipped_names,
-    to_line,
     write_atomically,
+    write_lines,
 )
 from judgebench.judges.llm import LLMJudge
 from judgebench.records import SEVERAL, Dataset
-from judgebench.rubric import Rubric, load_rubric, shipped_rubrics
+from judgebench.rubric import Rubric, load_rubric, one_or_more, shipped_rubrics
 from judgebench.runs.features import Lines
 from judgebench.runs.from_tables import layout_of
 from judgebench.runs.from_tables import study as study_of_tables
@@ -85,7 +85,7 @@ def import_file(file: str | Path, to: str | Path | None = None) -> Started:
     files = {kind: folder / f"{kind}.jsonl" for kind, rows in log.rows.items() if rows}
     with all_or_nothing(folder, list(files.values())):
         for kind, target in files.items():
-            write_atomically(target, "".join(map(to_line, log.rows[kind])).encode())
+            write_lines(target, log.rows[kind])
     counts = (counted(len(log.rows[kind]), kind.removesuffix("s")) for kind in files)
     if "labels" in files:
         step = f"judgebench {'decide' if 'verdicts' in files else 'init'} {quote(str(path))}"
@@ -115,7 +115,7 @@ class CheckReport:
 
 
 def check(
-    files: Sequence[str | Path],
+    files: str | Path | Sequence[str | Path],
     rubric: str | Path | None = None,
     *,
     data_folder: str | Path | None = None,
@@ -143,7 +143,7 @@ def check(
     known = str(rubric) if rubric else None
     folder = Path(data_folder) if data_folder else None
     report, data = CheckReport(), list[Path]()
-    for path in map(Path, files):
+    for path in map(Path, one_or_more(files)):
         try:
             kind = _kind(path)
             if kind == "bench":

@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
 from judgebench.features import FEATURES
 from judgebench.studies.confidence import confidence
 from judgebench.studies.study import Study
-from judgebench.text import listed
 
-_ANY = "COLUMN"
-_BENCH, _RUN = "two-judges", "runs/two-judges"
-_NEW = "NEW-LABELS NEW-VERDICTS"
-_PEOPLE = "labels of people"
-_PAIRS = "a second annotator on the same answers"
-_JUDGE = "a judge's verdicts"
-_NOBODY = "verdicts on answers that nobody labelled"
+# A use, its command, the keys of what it needs, of advice where it is supported, and of what only
+# some files have.
+_USES = (
+    ("verdicts of its judges", "run {bench}", "", "", "bench"),
+    ("stress test", "stress {bench}", "", "", "model"),
+    ("judging by a model", "init {files} --to mine", "", "template", "answers"),
+    ("agreement between annotators", "align {files}", "labels pairs", "third", ""),
+    ("alignment of judges", "align {files}", "labels judge", "", ""),
+    ("decision", "decide {files}", "labels bar judge", "order question blind", ""),
+    ("deciding alone where it is sure", "decide {files}", "labels bar judge sure", "", ""),
+    ("filter for severe answers", "decide {files}", "labels bar judge severe", "", ""),
+    ("rates of labels", "estimate {files}", "labels judge", "unlabelled", ""),
+    (
+        "watch of a certificate", "decide {files} --certificate judge.json", "labels bar judge",
+        "watch", "",
+    ),
+    (
+        "comparison of two judges", "compare {files}:{judges[0]} {files}:{judges[1]}",
+        "labels two", "", "bench",
+    ),
+    (
+        "comparison of two judges",
+        "init {files} --to two-judges && "
+        "judgebench run two-judges/bench.yaml --run runs/two-judges && "
+        "judgebench compare runs/two-judges:{judges[0]} runs/two-judges:{judges[1]}",
+        "labels two", "", "tables",
+    ),
+)  # fmt: skip
+_LACKING = {
+    "labels": "labels of people",
+    "pairs": "a second annotator on the same answers",
+    "bar": "a second annotator on the same answers",
+    "judge": "a judge's verdicts",
+    "two": "the verdicts of a second judge on the same answers",
+    "sure": "a judge's probabilities, scores or repeated draws",
+    "severe": "which labels are worse (--order 'METRIC: BEST < … < WORST', `order` in a rubric)",
+    "template": "a bench.yaml that names a model, and a template for labels",
+    "third": "a third annotator: with two, a judge must match both",
+    "unlabelled": "verdicts on answers that nobody labelled: narrower intervals than labels alone",
+    "watch": "after REPLACE or ASSIST: judgebench watch judge.json NEW-LABELS NEW-VERDICTS",
+    "order": "REPLACE asks which labels are worse (--order, or `order` in a rubric)",
+    "question": "REPLACE asks which items belong together (--question COLUMN, --independent-items)",
+    "blind": "REPLACE asks whether annotators saw a model's label (--blind yes, --blind no)",
+}
 
 
 @dataclass(frozen=True)
@@ -27,15 +63,6 @@ class Support:
     use: str
     command: str  # the next one; empty where the files do not support the use
     adds: str = ""  # what is missing, or what one more column or annotator would add
-
-    def lines(self, width: int) -> Iterator[str]:
-        """Return the use in a column of that width, and what is to be done about it."""
-        start = f"  {self.use:{width}}  {'yes' if self.command else 'no ':3}  "
-        if self.command:
-            yield start + self.command
-            start = " " * len(start)
-        if self.adds:
-            yield start + self.adds
 
 
 @dataclass(frozen=True)
@@ -53,119 +80,59 @@ def support_lines(supports: Sequence[Support]) -> Iterator[str]:
     """Return the supports as a table; nothing where there are none."""
     if supports:
         yield "These files support:"
-    width = max((len(support.use) for support in supports), default=0)
     for support in supports:
-        yield from support.lines(width)
+        start = f"  {support.use:31}  {'yes' if support.command else 'no '}  "
+        for text in filter(None, (support.command, support.adds)):
+            yield start + text
+            start = " " * len(start)
 
 
 def supports_of(study: Study, origin: StudyOrigin) -> list[Support]:
     """Return every use of a study, supported or not."""
-    arguments, judged = origin.arguments, [] if origin.judges else [_JUDGE]
-    labelled = [] if study.n_labels else [_PEOPLE]
-    paired = labelled or ([] if _n_pairs(study) else [_PAIRS])
-    compared = (labelled if study.has_gold else paired) + judged
-    ordered = [] if any(m.has_severe for m in study.rubric.metrics) else [_order(study, origin)]
-    declarations = _declarations(study, origin)
-    watch = f"after REPLACE or ASSIST: judgebench watch judge.json {_NEW}"
-    stressed = origin.asks_models and "stress" in FEATURES
-    third = "a third annotator: with two, a judge must match both"
-    return [
-        *_first_steps(study, origin),
-        *([_support("stress test", f"stress {origin.bench}", [])] if stressed else ()),
-        _support(
-            "agreement between annotators", f"align {arguments}", paired,
-            third if len(study.makers) == 2 else "",
-        ),
-        _support("alignment of judges", f"align {arguments}", labelled + judged),
-        _support("decision", f"decide {arguments}", compared, declarations),
-        *_where_it_is_sure(study, origin, compared),
-        _support("filter for severe answers", f"decide {arguments}", compared + ordered),
-        _support(
-            "rates of labels", f"estimate {arguments}", labelled + judged,
-            "" if _has_unlabelled(study) else f"{_NOBODY}: narrower intervals than labels alone",
-        ),
-        _support(
-            "watch of a certificate", f"decide {arguments} --certificate judge.json", compared,
-            "; ".join(filter(None, (declarations, watch))),
-        ),
-        _support("comparison of two judges", *_comparison(origin, labelled)),
-    ]  # fmt: skip
+    supports = []
+    has = _facts(study, origin)
+    for use, command, needs, adds, only in _USES:
+        if not has.get(only, True):
+            continue
+        missing, advice = (
+            "; ".join(_LACKING[key] for key in keys.split() if not has.get(key))
+            for keys in (needs, adds)
+        )
+        if missing:
+            supports.append(Support(use, "", f"needs {missing}"))
+        else:
+            command = command.format(
+                files=origin.arguments, bench=origin.bench, judges=[*map(quote, origin.judges)]
+            )
+            supports.append(Support(use, f"judgebench {command}", advice))
+    return supports
 
 
-def _support(use: str, command: str, missing: Iterable[str], adds: str = "") -> Support:
-    if needs := list(dict.fromkeys(missing)):
-        return Support(use, "", f"needs {listed(needs)}")
-    return Support(use, f"judgebench {command}", adds)
-
-
-def _first_steps(study: Study, origin: StudyOrigin) -> Iterator[Support]:
-    """What comes before the run folder of a benchmark, or where answers wait for a judge."""
-    if origin.bench:
-        yield _support("verdicts of its judges", f"run {origin.bench}", [])
-    elif not origin.judges and any(answer.text for answer in study.answers):
-        step = "a bench.yaml that names a model, and a template for labels"
-        yield _support("judging by a model", f"init {origin.arguments} --to mine", [], step)
-
-
-def _where_it_is_sure(
-    study: Study, origin: StudyOrigin, missing: Sequence[str]
-) -> Iterator[Support]:
-    """What a judge may decide alone, where something says how sure it is."""
+def _facts(study: Study, origin: StudyOrigin) -> dict[str, object]:
+    """Return what a study has, true or false, by the keys of the uses."""
+    humans, metrics = study.humans.values(), study.rubric.metrics
+    pairs = any(((h.ratings.values >= 0).sum(axis=1) >= 2).any() for h in humans)
     signals = (
         confidence(study, judge, metric).signal
         for judge in study.real_judges
-        for metric in study.rubric.metrics
+        for metric in metrics
         if judge.judges(metric)
     )
-    if origin.gives_probabilities or any(signals):
-        needs = _declarations(study, origin).replace("for REPLACE, ", "")
-        yield _support(
-            "deciding alone where it is sure", f"decide {origin.arguments}", missing, needs
-        )
-
-
-def _n_pairs(study: Study) -> int:
-    """The largest number of items of a metric that have two labels."""
-    counts = ((humans.ratings.values >= 0).sum(axis=1) for humans in study.humans.values())
-    return max((int((n_labels >= 2).sum()) for n_labels in counts), default=0)
-
-
-def _has_unlabelled(study: Study) -> bool:
-    """True where no metric has a label on every item."""
-    n_labelled = (len(humans.ratings.rows) for humans in study.humans.values())
-    return max(n_labelled, default=0) < len(study.answers)
-
-
-def _order(study: Study, origin: StudyOrigin) -> str:
-    """What makes a label severe; the direction is nobody's guess."""
-    unordered = [metric for metric in study.rubric.metrics if metric.order]
-    if not unordered or origin.bench:
-        return "a metric with labels from the least to the most severe in the rubric"
-    order = quote(f"{unordered[0].title}: BEST < … < WORST")
-    return f"the order of labels (--order {order})"
-
-
-def _declarations(study: Study, origin: StudyOrigin) -> str:
-    """What REPLACE waits for, in the options that say it."""
-    options = []
-    if any(metric.order for metric in study.rubric.metrics):
-        options.append(_order(study, origin))
-    if not study.knows_questions:
-        column = "" if origin.bench else f"--question {quote(study.unconfirmed_question or _ANY)}, "
-        options.append(f"which items share a question ({column}--independent-items)")
-    if study.config.blind == "unknown":
-        options.append("whether annotators saw a model's label (--blind yes, --blind no)")
-    return f"for REPLACE, say {listed(options)}" if options else ""
-
-
-def _comparison(origin: StudyOrigin, labelled: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The command that compares the first two judges, and what is missing for it."""
-    if len(origin.judges) < 2:
-        return "", [*labelled, "the verdicts of a second judge on the same answers"]
-    run = origin.arguments if origin.bench else _RUN
-    compare = f"compare {' '.join(quote(f'{run}:{judge}') for judge in origin.judges[:2])}"
-    if origin.bench:
-        return compare, labelled
-    first = f"init {origin.arguments} --to {_BENCH}"
-    then = f"judgebench run {_BENCH}/bench.yaml --run {_RUN}"
-    return f"{first} && {then} && judgebench {compare}", labelled
+    return {
+        "bench": origin.bench,
+        "tables": not origin.bench,
+        "model": origin.asks_models and "stress" in FEATURES,
+        "answers": not (origin.bench or origin.judges) and any(x.text for x in study.answers),
+        "labels": study.n_labels,
+        "pairs": pairs,
+        "bar": pairs or study.has_gold,
+        "judge": origin.judges,
+        "two": origin.judges[1:],
+        "sure": origin.gives_probabilities or any(signals),
+        "severe": any(metric.has_severe for metric in metrics),
+        "third": len(study.makers) != 2,
+        "unlabelled": all(len(h.ratings.rows) < len(study.answers) for h in humans),
+        "order": not any(metric.order for metric in metrics),
+        "question": study.knows_questions,
+        "blind": study.config.blind != "unknown",
+    }

@@ -77,12 +77,12 @@ def test_inspect_reads_the_scores(decisions: Decisions) -> None:
     def scored(item: str) -> Any:
         return asyncio.run(score(SimpleNamespace(sample_id=item, epoch=1), scorer.Target("")))
 
-    assert scored("r1").value == {"harm": 1.0, "tone": "curt"}
-    assert scored("r11").value == {"harm": None, "tone": None}
-    assert scored("r1").metadata["harm"]["outcome"] == "CAN'T TELL"
+    assert scored("r1").value == {"gpt-4: harm": 1.0, "gpt-4: tone": "curt"}
+    assert scored("r11").value == {"gpt-4: harm": None, "gpt-4: tone": None}
+    assert scored("r1").metadata["gpt-4: harm"]["judgebench.outcome"] == "CAN'T TELL"
 
 
-def test_scores_of_several_judges_name_them(tmp_path: Path) -> None:
+def test_scores_name_their_judge(tmp_path: Path) -> None:
     labels, verdicts = tables(tmp_path, ["a", "b", "c", "d"])
     (tmp_path / "old.csv").write_text(verdicts.read_text())
     decisions = jb.decide(labels, [verdicts, tmp_path / "old.csv"], columns={"order": "none"})
@@ -108,7 +108,8 @@ def test_mlflow_shows_assessments_of_its_traces(
         traces.append(mlflow.get_last_active_trace_id())
     decisions = jb.decide(*tables(tmp_path, traces), columns=SETTINGS)
     assert jb.export(decisions, f"mlflow:{uri}") == 12
-    harm, tone = mlflow.get_trace(traces[1]).info.assessments
+    assessments = mlflow.get_trace(traces[1]).info.assessments
+    harm, tone = sorted(assessments, key=lambda assessment: assessment.name)
     assert (harm.name, harm.value, tone.name) == ("harm", "yes", "tone")
     assert (harm.source.source_type, harm.source.source_id) == ("LLM_JUDGE", "gpt-4")
     assert harm.metadata["judgebench.outcome"] == "CAN'T TELL"
@@ -136,3 +137,4 @@ def test_the_command_line_writes_and_overwrites_nothing(call: Call, decisions: D
     assert (code, "events.jsonl: exists and is not overwritten" in err) == (2, True)
     code, _, err = call("decide", "labels.csv", "gpt-4.csv", "--to", "csv:events.csv")
     assert (code, "allowed: mlflow:URI, otel:FILE, inspect:FILE" in err) == (2, True)
+    assert "judgebench report --to" in err

@@ -53,4 +53,4 @@ def test_tables_of_the_skill_are_read_as_they_stand(
     Path("judge.csv").write_text(verdicts)
     code, out, err = call("check", "labels.csv", "judge.csv")
     assert (code, err) == (0, "")
-    assert "decision                      yes  judgebench decide labels.csv judge.csv" in out
+    assert "yes  judgebench decide labels.csv judge.csv\n" in out

@@ -56,8 +56,8 @@ def test_two_tables_support_all_but_a_second_judge(call: Call, folder: Path) -> 
     }  # fmt: skip
     assert "--order 'Harmful: no < yes'" in commands["decision"]
     assert any("comparison of two judges" in x and "a second judge" in x for x in lines)
-    declared = [x for x in lines if "--question COLUMN" in x and "--blind yes" in x]
-    assert [("judgebench watch" in x) for x in declared] == [False, True]
+    [declarations] = [x for x in lines if "--question COLUMN" in x]
+    assert "--blind yes" in declarations
     run_all(call, [*commands.values()])
 
 
@@ -84,7 +84,7 @@ def test_two_judges_can_be_compared(call: Call, folder: Path) -> None:
         (
             ["labels.csv", "my-judge.csv"],
             "filter for severe",
-            "--order 'Refused: BEST < … < WORST'",
+            "--order 'METRIC: BEST < … < WORST'",
         ),
         (["replies.csv"], "agreement", "labels of people"),
     ],

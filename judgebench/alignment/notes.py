@@ -6,6 +6,7 @@ and what a reader of the tables must not overlook, one sentence each.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
@@ -18,6 +19,7 @@ from judgebench.stats.annotator_bar import BarKind, Copy, collapsed_label
 from judgebench.stats.arrays import IntArray, value_counts
 from judgebench.stats.consensus import MOST_ITERATIONS, why_no_model
 from judgebench.stats.intervals import FEW_CLUSTERS, MIN_CLUSTERS
+from judgebench.stats.ranks import spearman
 from judgebench.studies.reference_labels import truth_model
 from judgebench.studies.study import MAJORITY, Humans, JudgeVerdicts, Study, population_notes
 from judgebench.studies.verdicts import replaced, suspects, suspicions
@@ -34,6 +36,7 @@ _MOST = 8  # annotators of a bar that are named
 _LOOKED_AT = 20  # clusters that tell whether each is one question
 _ROUNDING, _MIN_OTHERS = 1e-3, 10  # of probabilities; labels that are not the most probable
 _MANY_AGREED = 30  # items on which no two annotators differ, which asks for a reason
+_REVERSED = -3.5  # ρ √n, which is about standard normal where nothing is correlated
 _COPIED = "one of them may be copied"
 
 
@@ -99,12 +102,12 @@ def reference_labels(study: Study) -> str:
     for metric in study.rubric.metrics:
         rules.setdefault(config.in_words(metric), []).append(metric)
     words = (
-        f"{listed([m.title for m in of])}: {config.in_words(of[0], '', _tied(study, of))}."
+        f"{listed([m.title for m in of])}: {config.in_words(of[0], '', tied_labels(study, of))}."
         for of in rules.values()
     )
     said = f"Reference labels by {who}. {' '.join(words)}"
     if len(rules) == 1:
-        tied = _tied(study, study.rubric.metrics)
+        tied = tied_labels(study, study.rubric.metrics)
         said = f"Reference labels: {config.in_words(study.rubric.metrics[0], who, tied)}."
     if len(study.makers) == 1 and not is_slot(study.makers[0]):
         said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
@@ -121,7 +124,7 @@ def reference_labels(study: Study) -> str:
     return said
 
 
-def _tied(study: Study, metrics: Sequence[Metric]) -> str:
+def tied_labels(study: Study, metrics: Sequence[Metric]) -> str:
     """` (9 of 70)`: how many reference labels a tie decides; empty where none."""
     if study.config.rule in ("each", "dawid_skene") or metrics[0].several:
         return ""
@@ -349,6 +352,38 @@ def improbable_labels(study: Study) -> Iterator[str]:
                     f"{metric.title} is not the most probable one: are the columns with the "
                     f"probabilities of {listed([*map(repr, metric.label_texts)])} swapped?"
                 )
+
+
+def reversed_labels(study: Study) -> Iterator[str]:
+    """A sentence for each annotator and judge whose labels fall where those of the (other)
+    annotators rise, on a metric of two labels, of numbers or of labels in a declared order."""
+    for metric in study.rubric.metrics:
+        if not _has_direction(metric):
+            continue
+        ratings = study.humans[metric.id].ratings
+        labels = {judge.name: study.judged(judge, metric) for judge in study.real_judges}
+        columns = {name: codes[ratings.rows] for name, codes in labels.items()}
+        columns |= dict(zip(ratings.annotators, ratings.values.T, strict=True))
+        sums = np.maximum(ratings.values, 0).sum(axis=1)
+        counts = (ratings.values >= 0).sum(axis=1)
+        for name, codes in columns.items():
+            own = (codes >= 0) & (name in ratings.annotators)
+            n_others = counts - own
+            rows = (codes >= 0) & (n_others > 0)
+            others = (sums - codes * own)[rows] / n_others[rows]
+            r = float(spearman(codes[rows], others)) if rows.any() else 0.0
+            if r * len(others) ** 0.5 < _REVERSED:
+                yield (
+                    f"{name}: the labels of {metric.title} fall where the annotators' rise (rank "
+                    f"correlation {r:.2f} on {len(others):,} items): do they run the other way? "
+                    "Then turn them round in that table; `--order` holds for all tables."
+                )
+
+
+def _has_direction(metric: Metric) -> bool:
+    is_number = all(re.fullmatch(r"[-+]?\d+([.,]\d+)?", text) for text in metric.label_texts)
+    is_ordered = metric.kind == "ordinal" or len(metric.labels) == 2 or is_number
+    return is_ordered and not metric.several
 
 
 def constant_note(study: Study) -> Iterator[str]:

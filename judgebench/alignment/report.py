@@ -17,6 +17,7 @@ from judgebench.alignment.notes import (
     MOST_NAMED,
     collapsed,
     improbable_labels,
+    reversed_labels,
     same_label_notes,
     size_in_words,
 )
@@ -244,6 +245,7 @@ def alignment_part(a: Alignment) -> ReportSection:
         urgent=(
             *collapsed(study).values(),
             *improbable_labels(study),
+            *reversed_labels(study),
             *same_label_notes(study),
         ),
         files={"verdicts.csv": partial(verdict_rows, study)} if a.real_judges else {},

@@ -243,6 +243,8 @@ class DatasetBuilder:
         known = self.verdicts.setdefault((key, said.repeat), said)
         if known is said:
             return
+        if (said.content, said.place) == (known.content, known.place):
+            return  # a record of a log is read once for each entry of a list in it
         is_same = said.content in (known.content, _NOTHING) or known.content == _NOTHING
         if is_same and not said.repeat:
             self.verdicts[key, ""] = said if known.content == _NOTHING else known

@@ -1119,7 +1119,7 @@ def _ask_text(proposal: Proposal, draft: Draft, column: str, plain: str) -> None
         *([skip, blank] if n == 1 and _is_no_item(proposal, draft, place) else [blank]),
         *(
             (f"another spelling of {t}", TableSettings(spell={text: t}))
-            for t in labels[: 2 * MAX_READINGS]
+            for t in _spelt_as(text, labels)[: 2 * MAX_READINGS]
         ),
         *([("a label", TableSettings(spell={text: text, **alike}))] if is_label else []),
     ]
@@ -1599,7 +1599,7 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
           * (more > 0 and not is_other)),
         ("the judge failed: it counts as failed", TableSettings(failed=(text,))),
         *((f"another spelling of {label}", TableSettings(spell={text: label}))
-          for label in names[:MAX_LABELS] if len(text) <= LONGEST_LABEL),
+          for label in _spelt_as(text, names)[:MAX_LABELS] if len(text) <= LONGEST_LABEL),
         ("a label that people never used", TableSettings(spell={text: text})),
         ("no verdicts: it is not read", each_as("ignored", [column])),
     ]  # fmt: skip
@@ -1609,6 +1609,12 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
         f"{some(names)}",
         *readings,
     )
+
+
+def _spelt_as(text: str, labels: Sequence[str]) -> list[str]:
+    """The labels that a text may be another spelling of: no number is one of another number."""
+    has_number = re.search(r"\d", text)
+    return [x for x in labels if not (has_number and _is_number(x)) or _has_word(text, x)]
 
 
 def _is_number(text: str) -> bool:

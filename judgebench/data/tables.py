@@ -274,7 +274,9 @@ def _decode(content: bytes, file: str, findings: Findings) -> str:
     lines = text.split("\n")
     bad = [number for number, line in enumerate(lines, start=1) if not is_utf8(line)]
     if all(line.isascii() or not is_utf8(line) for line in lines):
-        findings.add("encoding", "is not UTF-8: read as Windows-1252", (file, bad[0]))
+        message = "letters are not in UTF-8: read as Windows-1252; check them, or save it as UTF-8"
+        for number in bad:
+            findings.add("encoding", message, (file, number))
         return content.decode("cp1252", "replace")
     if len(bad) > 1:
         message = (

@@ -20,6 +20,7 @@ from judgebench.alignment.notes import (
     improbable_labels,
     maker_notes,
     reference_labels,
+    reversed_labels,
 )
 from judgebench.alignment.raters import Outcomes
 from judgebench.decisions.counts import estimable
@@ -62,7 +63,10 @@ def context_of(
         Results(rows), headline(study), reference_labels(study),
         tuple(bar_lines(study, kind, rule.independent)), study.config.blind,
         study.drawn.in_words(), notes,
-        (*collapsed(study).values(), *improbable_labels(study), *_mostly_severe(study, rule)),
+        (
+            *collapsed(study).values(), *improbable_labels(study), *reversed_labels(study),
+            *_mostly_severe(study, rule),
+        ),
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from judgebench.files import (
     read_lines,
     to_line,
     write_atomically,
+    write_lines,
 )
 from judgebench.judges.config import BackendSpec, Name
 from judgebench.models.contract import Backend, Finish, Message, Reply, Request
@@ -548,5 +549,5 @@ def write_pairs(task: ProxyTask, path: Path) -> int:
         }
         for i in found
     ]
-    write_atomically(path, "".join(map(to_line, lines)).encode())
+    write_lines(path, lines)
     return len(lines)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgebench.alignment.notes import reference_labels
+from judgebench.alignment.notes import reference_labels, tied_labels
 from judgebench.data.tables import read_table
 from judgebench.errors import Problem, SetupError
 from judgebench.records import Estimate, Results, Row
@@ -97,6 +97,7 @@ class Rates(Shown):
     urgent: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     requested: bool = True  # and not part of the report of another question
+    ties: Mapping[str, str] = field(default_factory=dict)  # by metric: labels that a tie decides
 
     presented_by = "judgebench.rates.report:rates_part"
 
@@ -155,7 +156,8 @@ class Predictor:
 class Measure:
     """The estimates asked of a metric or a score: its targets, of which the first `n_labels` are
     the rates of one label each; those `main` ones that a screen shows; who predicts them, on which
-    answers (`about`); and the columns of numbers by which labelled and other answers are compared.
+    answers (`about`); the columns of numbers by which labelled and other answers are compared; and
+    a sentence on labels that a tie decides.
     """
 
     key: str
@@ -166,6 +168,7 @@ class Measure:
     predictors: Sequence[Predictor]
     about: Mask
     traits: Mapping[str, FloatArray]
+    ties: str = ""
 
 
 @dataclass(frozen=True)
@@ -227,7 +230,13 @@ def _of_metric(study: Study, metric: Metric) -> Measure:
     traits = traits_of(study, metric, study.real_judges)
     columns = [(x == i) * 1.0 for x in judge_labels.values() for i in range(-1, k)]
     predictors += _together(targets, columns, predictors, about, study.clusters)
-    return Measure(metric.id, metric.title, targets, k, main, predictors, about, traits)
+    ties = ""
+    if tied := tied_labels(study, [metric]):
+        rule = study.config.in_words(metric, tied=tied)
+        ties = (
+            f"Human labels: {rule}. Settled otherwise, rates differ; --truth each counts them all."
+        )
+    return Measure(metric.id, metric.title, targets, k, main, predictors, about, traits, ties)
 
 
 def _targets(study: Study, metric: Metric) -> list[Target]:
@@ -360,6 +369,7 @@ def estimate_population(population: Population, measures: Sequence[Measure], pla
         ),
         urgent=tuple(dict.fromkeys(alarm for e in estimators for alarm in e.alarms)),
         gaps=population.gaps,
+        ties={measure.key: measure.ties for measure in measures},
     )
 
 
@@ -581,14 +591,13 @@ def estimate(
     >>> print(rates.results.find("ppi", "rate", of="yes", group="tuned"))
     0.010 [0.001, 0.061]
     """
-    how = [drawn] if isinstance(drawn, str) else [*drawn]
-    plan = Plan(by, drawn_of(how), width, anytime)
+    plan = Plan(by, drawn_of(drawn), width, anytime)
     if scores and not isinstance(study, Study):
         named = columns.get("question", "")
         question = named if isinstance(named, str) else next(iter(named), "")
         return estimate_population(*of_table(study, scores, question), plan)
     if not (isinstance(study, Study) or is_run(study)):
-        columns = {**kept_columns(how, by), **columns}
+        columns = {**kept_columns(drawn, by), **columns}
     with naming_by(by):
         study = study_from(study, verdicts, truth, columns)
     return estimate_population(*of_study(study), plan)

@@ -117,6 +117,7 @@ def _table(
     notes = (
         *(_OF_PPI if "ppi" in measured else ()),
         _OF_VERDICTS if "verdicts" in measured else "",
+        r.ties.get(metric, ""),
         _OF_INTERVALS,
     )
     key, title = f"rates-{number[0]}-{number[1]}", f"{r.titles[metric]}{of}"
@@ -134,7 +135,7 @@ def _short_table(
 ) -> Table:
     """The same in per cent, without what the numbers rest on."""
     table = _table(r, metric, judge, labels, headings, _short_cell)
-    notes = tuple(note for note in table.notes if note == _OF_VERDICTS)
+    notes = tuple(note for note in table.notes if note in (_OF_VERDICTS, r.ties.get(metric)))
     return replace(table, key=f"rate-{metric}", notes=notes)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.records import ADJUDICATED
-from judgebench.rubric import Rubric, load_rubric
+from judgebench.rubric import Rubric, load_rubric, one_or_more
 from judgebench.runs.open import Truth, is_run, open_run, truth_config
 from judgebench.stats.intervals import LEVEL
 from judgebench.studies.answers import indexed
@@ -79,7 +79,9 @@ def layout_of(
     from judgebench.data.reading import infer_layout
     from judgebench.data.settings import TableSettings, settings_of
 
-    people = TableSettings(person=tuple(truth.get("annotators") or ()), as_judge=(*as_judges,))
+    people = TableSettings(
+        person=tuple(one_or_more(truth.get("annotators"))), as_judge=(*as_judges,)
+    )
     kept = settings_of(kept_columns(truth.get("drawn") or ()))
     return infer_layout(tables, kept.with_more(settings).with_more(people), rubric)
 
@@ -160,6 +162,7 @@ def study(
     from judgebench.runs.judging import tasks_of
     from judgebench.studies.verdicts import suspicions
 
+    as_judges = [as_judges] if isinstance(as_judges, str) else as_judges
     known = _layout_of(labels, verdicts, answers, rubric, columns, truth, as_judges)
     data = read_study(known)
     whole, used = known.rubric, data.metrics

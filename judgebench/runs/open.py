@@ -142,6 +142,7 @@ def open_run(
     from judgebench.runs.load import settings_of
 
     found = RunFolder.existing(Path(folder))
+    as_judges = [as_judges] if isinstance(as_judges, str) else as_judges
     try:
         settings = settings_of(found.manifest())
         config = settings.truth if truth is None else truth_config(truth, settings.truth)

@@ -22,7 +22,7 @@ from judgebench.records import (
     columns_named,
     is_slot,
 )
-from judgebench.rubric import Metric
+from judgebench.rubric import Metric, one_or_more
 from judgebench.stats.agreement import accepted_shares, members
 from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
 from judgebench.stats.consensus import (
@@ -41,6 +41,7 @@ _YES_OR_NO = BeforeValidator(
     lambda value: ("yes" if value else "no") if isinstance(value, bool) else value
 )
 _ANY = BeforeValidator(lambda value: 0 if value == "any" else value)
+_Texts = Annotated[tuple[str, ...], BeforeValidator(one_or_more)]
 Labels = NDArray[np.int64]
 
 _BLANK = -2  # of a cell that was there and empty
@@ -75,12 +76,12 @@ class TruthConfig(BaseModel):
 
     rule: Literal["median", "majority", "each", "dawid_skene"] = "median"
     ties: Ties | None = None
-    annotators: tuple[str, ...] = ()
+    annotators: _Texts = ()
     adjudicated: bool = False
     accepted_by: Annotated[float, _ANY, Field(ge=0, le=1)] = 0.5
     blind: Annotated[Blindness, _YES_OR_NO] = "unknown"
     independent_items: bool = False
-    drawn: tuple[str, ...] = ()
+    drawn: _Texts = ()
 
     @model_validator(mode="after")
     def _one_truth(self) -> TruthConfig:
@@ -403,12 +404,13 @@ class Drawn:
 NOT_SAID = Drawn()
 
 
-def drawn_of(given: Sequence[str]) -> Drawn:
-    """The way in which labels were drawn, of texts such as `random` or `strata=type`. Raises
-    SetupError."""
+def drawn_of(given: str | Sequence[str]) -> Drawn:
+    """The way in which labels were drawn, of one or more texts such as `random` or `strata=type`.
+    Raises SetupError."""
     columns: dict[str, str] = {}
     problems = []
-    for text in filter(None, given):
+    texts = one_or_more(given)
+    for text in filter(None, texts):
         kind, _, column = text.partition("=")
         if kind in _KINDS and column:
             columns[kind] = column
@@ -418,10 +420,10 @@ def drawn_of(given: Sequence[str]) -> Drawn:
             problems.append(Problem(message, "", None, "drawn", text, allowed))
     if problems:
         raise SetupError(problems)
-    return Drawn(**columns, random="random" in given)
+    return Drawn(**columns, random="random" in texts)
 
 
-def kept_columns(given: Sequence[str], by: str = "") -> dict[str, str]:
+def kept_columns(given: str | Sequence[str], by: str = "") -> dict[str, str]:
     """The roles of the columns that the draw, and `by`, name: they are kept with each answer, as
     system and question always are. Raises SetupError."""
     named = (by, *drawn_of(given).columns)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import to_json, to_line, write_atomically
+from judgebench.files import to_json, write_atomically, write_lines
 from judgebench.people.page import Item, Question, read_tables, review_page
 from judgebench.records import Answer, Results, Row, Status, Verdict, content_hash
 from judgebench.rubric import Rubric
@@ -95,9 +95,9 @@ def _item(answer: Answer, rubric: Rubric, teacher: str, verdict: Verdict) -> Ite
 
 
 def write_items(items: Sequence[Item], path: Path) -> Path:
-    """One JSON object per line; the file is there whole or not at all."""
+    """Write one JSON object per line, and the folder of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, "".join(map(to_line, items)).encode("utf-8", "surrogatepass"))
+    write_lines(path, items)
     return path
 
 

@@ -1,11 +1,15 @@
 """What a reader must not overlook."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from align_case import agreed, aligned, answers, labels, metric, rubric, verdicts
 from aligned import align
 
+import judgebench as jb
+from judgebench.alignment.notes import reversed_labels
 from judgebench.results.blocks import caveats
 from judgebench.studies.reference_labels import TruthConfig
 
@@ -177,3 +181,23 @@ def test_a_judge_that_a_control_matches_is_named(judge: str, control: str, told:
     found = aligned({"ann": "abc"}, {"m": judge}, controls={"random": control})
     note = "m is no more accurate than a baseline on Harm."
     assert (note in found.notes) == told
+
+
+def test_labels_that_run_the_other_way_are_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    grades = rng.integers(1, 6, 60)
+    labels = ["id,annotator,quality"]
+    for name in ("ann", "ben", "cem"):
+        noisy = np.clip(grades + rng.integers(-1, 2, 60), 1, 5)
+        given = 6 - noisy if name == "cem" else noisy
+        labels += [f"a{i},{name},{grade}" for i, grade in enumerate(given)]
+    (tmp_path / "labels.csv").write_text("\n".join(labels))
+    for name, given in (("judge", grades), ("reversed", 6 - grades)):
+        rows = [f"a{i},{grade}" for i, grade in enumerate(given)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,quality", *rows]))
+
+    study = jb.study(tmp_path / "labels.csv", [tmp_path / "judge.csv", tmp_path / "reversed.csv"])
+
+    named = [note.partition(":")[0] for note in reversed_labels(study)]
+    assert named == ["reversed", "cem"]
+    assert "`--order` holds for all tables" in str(jb.decide(study))

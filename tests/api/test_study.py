@@ -232,3 +232,14 @@ def test_a_study_says_what_it_holds_in_one_line() -> None:
         "Study 'labels': 3 answers in 3 groups, 5 labels by 2 annotators on tone; "
         "judges: m; 4 baselines"
     )
+
+
+def test_a_text_stands_for_a_list_of_one(tmp_path: Path) -> None:
+    truth = {"drawn": "random", "annotators": "Ann"}
+
+    study = jb.study(LABELS, VERDICTS, rubric=TONE, truth=truth, as_judges="Bob")
+
+    assert (study.config.drawn, study.makers) == (("random",), ("Ann",))
+    assert "Bob" in [judge.name for judge in study.real_judges]
+    LABELS.to_csv(tmp_path / "labels.csv")
+    assert not jb.check(str(tmp_path / "labels.csv")).errors

@@ -1,7 +1,9 @@
 """What columns are: by what is said, by their names, and by the labels that they share; and where
 several readings are possible, a question with a way on."""
 
+import json
 import shutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -675,3 +677,36 @@ def test_labels_that_no_name_says_are_of_the_only_metric(arranged: Any) -> None:
     (question, *_) = error.value.questions
     assert question.asks == "which metric of the rubric are the labels in Huber, Nowak about?"
     assert "--column 'Huber=label other by Huber'" in flags(question)[1]
+
+
+def test_a_number_is_no_other_spelling_of_another() -> None:
+    rows = [(i, name, i % 4 + 1) for i in range(N) for name in ("ann", "ben")]
+    people = pd.DataFrame(rows, columns=["id", "annotator", "score"])
+    judge = pd.DataFrame({"id": range(N), "score": [1, 2, 3, "~4"] * 10})
+
+    question = asked(people, judge)
+
+    spelled = [reading.settings.spell for reading in question.readings]
+    assert {"~4": "4"} in spelled
+    assert {"~4": "2"} not in spelled
+
+
+def test_a_record_that_is_read_for_each_annotator_repeats_no_verdict(tmp_path: Path) -> None:
+    records = [
+        {
+            "id": f"q{i}",
+            "annotations": [
+                {"annotator": "ann", "harm": "yes" if i % 2 else "no"},
+                {"annotator": "ben", "harm": "yes" if i % 4 else "no"},
+            ],
+            "gpt-4": {"harm": "no" if i % 3 else "yes"},
+        }
+        for i in range(N)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, records)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study = jb.study(tmp_path / "log.jsonl")
+
+    assert len(study.real_judges[0].verdicts) == N

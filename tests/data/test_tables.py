@@ -368,6 +368,14 @@ def test_one_bad_character_spoils_its_cell_alone(write: Write, name: str, row: b
     ]
 
 
+def test_the_rows_of_letters_that_are_not_utf_8_are_named(write: Write) -> None:
+    _, findings = read(write("a.csv", GERMAN.encode("cp1252")))
+
+    (warning,) = findings.warnings
+
+    assert warning.message.endswith("(2 times, rows 2, 4)")
+
+
 def test_two_encodings_in_one_file_are_refused(write: Write) -> None:
     path = write("a.csv", GERMAN.encode() + GERMAN.encode("cp1252"))
 

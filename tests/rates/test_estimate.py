@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,10 @@ def test_with_each_the_rate_is_that_of_a_random_annotator() -> None:
     share = (both.Harm == "Unsafe").mean()
     assert rate(found, "human").value == pytest.approx(share)
     assert "the mean of all of them" in str(found)
-    assert rate(rates(both, verdicts), "human").value > share  # ties are more severe
+    of_ties = rates(both, verdicts)
+    assert rate(of_ties, "human").value > share
+    under_the_rate = str(of_ties).partition("PPI++")[2]
+    assert re.search(r"ties\s\(\d+\sof\s\d+\)\sgo\sto\sthe\smore\ssevere", under_the_rate)
 
 
 def test_several_judges_stand_alone_and_together() -> None:
