@@ -62,9 +62,10 @@ def share_alone(
 
     eligible = ~np.isnan(sure.values)
     first = first_half(1 - eligible, side.clusters.codes, seed=0)
-    if not (first & eligible).any():
+    confidences = sure.values[first & eligible]
+    if not len(confidences):
         return not_alone(NONE_PASSES if sure.signal else NO_CONFIDENCE, sure.signal)
-    thresholds = np.quantile(sure.values[first & eligible], _SHARES, method="inverted_cdf")
+    thresholds = np.quantile(confidences, _SHARES, method="inverted_cdf")
     points = tuple(at(threshold, first) for threshold in np.unique(thresholds)[::-1].tolist())
     begun = dropwhile(lambda point: not point.is_met, points)
     passing = [*takewhile(lambda point: point.is_met, begun)]
