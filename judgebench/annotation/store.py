@@ -23,7 +23,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 from pydantic import Field as Limits
 
-from judgebench.annotation.pictures import Picture
 from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Round, Screen
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
@@ -34,7 +33,7 @@ LEAD = "lead"  # the name behind the lead's link
 GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WEEK = 7 * 24 * 3600
 ADDRESS = "http://127.0.0.1:8765"
-FORMAT = "judgebench annotation 2"
+FORMAT = "judgebench annotation 3"
 Role = Literal["annotator", "lead"]
 Reason = Literal["ambiguous", "guideline gap", "slip", "genuine"]  # of an adjudication
 MAX_TEXT = 10_000  # characters of a label or of a remark
@@ -46,7 +45,6 @@ CREATE TABLE screens (
   id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL,
   PRIMARY KEY (id, version)
 );
-CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
 CREATE TABLE annotators (name TEXT PRIMARY KEY);
 CREATE TABLE assignments (
   annotator TEXT NOT NULL, screen TEXT NOT NULL, place INTEGER NOT NULL,
@@ -259,21 +257,6 @@ class Store:
         with self.writing() as connection:
             connection.executemany(sql, [(k, json.dumps(v)) for k, v in values.items()])
 
-    def add_pictures(self, pictures: Iterable[Picture]) -> None:
-        """Keep pictures."""
-        with self.writing() as connection:
-            connection.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", pictures)
-
-    @property
-    def pictures(self) -> list[Picture]:
-        """All pictures."""
-        return [Picture(*row) for row in self.rows("SELECT * FROM pictures")]
-
-    def picture(self, name: str) -> Picture | None:
-        """The picture of that name."""
-        rows = self.rows("SELECT * FROM pictures WHERE name = ?", name)
-        return Picture(*rows[0]) if rows else None
-
     def assigned(self, annotator: str) -> list[str]:
         """The ids of a person's screens, in that person's order."""
         sql = "SELECT screen FROM assignments WHERE annotator = ? AND place >= 0 ORDER BY place"
@@ -292,8 +275,8 @@ class Store:
 
     @property
     def for_everybody(self) -> Set[str]:
-        """The screens that everybody labels, of any version: of calibration, and gold items."""
-        return self.in_round("calibration") | self.in_round("gold")
+        """The screens that everybody labels, of any version: of calibration, and anchors."""
+        return self.in_round("calibration") | self.in_round("anchor")
 
     def in_round(self, name: Round) -> Set[str]:
         """The screens of a round, of any version."""
@@ -331,6 +314,11 @@ class Store:
                     refused[event.client_id] = reason
             saved = tuple(e.client_id for e in events if e.client_id not in refused)
             return Saved(saved, before, refused)
+
+    @property
+    def n_events(self) -> int:
+        """The number of events in the log, which is that of the last one."""
+        return int(self.rows("SELECT coalesce(max(n), 0) FROM events")[0][0])
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""
@@ -390,8 +378,7 @@ class Store:
         """Answer an annotator about an item. Where it is sent back, labels so far count no more,
         and stay in the log."""
         with self.writing() as connection:
-            last = self.rows("SELECT coalesce(max(n), 0) FROM events")[0][0]
-            values = (annotator, screen, text, last if send_back else 0, now())
+            values = (annotator, screen, text, self.n_events if send_back else 0, now())
             connection.execute("INSERT INTO notes VALUES (NULL, ?, ?, ?, ?, ?)", values)
 
     @property

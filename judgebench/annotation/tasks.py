@@ -11,7 +11,6 @@ from typing import Any, Literal
 from pydantic import Field as Limits
 
 from judgebench.annotation.config import Setup, Task
-from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.data.conversation import pair_of_names
 from judgebench.data.formats import mark_forbidden
@@ -63,13 +62,13 @@ _Asked = tuple[ScreenField, Target]
 @dataclass(frozen=True, slots=True)
 class Built:
     """A screen, which has no id yet, and what is behind it: the targets of its fields, the question
-    that it belongs to, the systems whose texts it shows, and the known labels of a gold item."""
+    that it belongs to, the systems whose texts it shows, and the right labels of an anchor."""
 
     screen: Screen
     targets: Mapping[str, Target]
     question: str
     systems: str
-    gold: Mapping[str, str]
+    known: Mapping[str, str]
 
 
 def item_of(targets: Mapping[str, Target]) -> tuple[str, ...]:
@@ -137,15 +136,11 @@ class _Work:
         """The screen of these rows."""
         names = {n for row in rows for n in [part.name for part in row.responses] or [row.system]}
         group, fields = rows[0].group, tuple(shown for shown, _ in asked)
-        texts = [
-            s.model_copy(update={"text": name_pictures(s.text, self.setup.pictures)})
-            for s in sections
-        ]
-        screen = Screen(id="", group=self.hidden(group), sections=tuple(texts), fields=fields)
+        screen = Screen(id="", group=self.hidden(group), sections=tuple(sections), fields=fields)
         targets = {shown.key: target for shown, target in asked}
-        gold = self.setup.gold.get(rows[0].item_id, {})
-        question = "" if gold else group  # gold items are spread as those of one question are
-        return Built(screen, targets, question, ", ".join(sorted(names)), gold)
+        known = self.setup.known.get(rows[0].item_id, {})
+        question = "" if known else group  # anchors are spread as items of one question are
+        return Built(screen, targets, question, ", ".join(sorted(names)), known)
 
     def compared(self, texts: Mapping[str, str]) -> tuple[list[str], list[Section]]:
         """The ids of texts that are compared, in an order that says nothing, and the texts."""

@@ -410,12 +410,13 @@ def _kind(draft: Draft, settings: TableSettings) -> str:
         return "verdicts" if all(has_word(text, "models") for text in named) else "labels"
     if draft.of("judge", "status", "shown_first") and not draft.of("label"):
         return "verdicts"
+    has_labels = bool(draft.of("verdict", "reply", "label", "labels") or draft.free())
+    if draft.of("text", "messages") and not has_labels:
+        return "answers"
     if is_models or draft.of("verdict", "reply"):
         return "verdicts"
     if name & _PEOPLES_WORDS or draft.of("label", "labels"):
         return "labels"
-    if draft.of("text", "messages") and not draft.free():
-        return "answers"
     return ""
 
 
