@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from judgebench.annotation.screens import Round, Screen
-from judgebench.annotation.store import GOLD, KEY, Store, by_screen, snapshot
+from judgebench.annotation.store import ANSWERS, GOLD, KEY, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
@@ -21,24 +21,6 @@ Row = dict[str, str]
 _ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
-
-
-def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
-    """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
-    and how each was made: `made_blind` (`yes` where it was made without sight of any model's
-    label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among the
-    annotator's, from 1), `order_shown` (the names of texts that were compared, as they stood) and
-    `protocol_sha256` (of the protocol that the study was made by).
-
-    Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
-    ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
-    "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
-    no longer asked does not. The lead's are of `adjudicated`. Labels of the
-    calibration round (unless `calibration`) and of anchors are left out. Raises SetupError where
-    there is no study, or no key of it.
-    """
-    with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, _ROUNDS[calibration]))
 
 
 def table_rows(path: Path) -> list[Row]:
@@ -103,7 +85,17 @@ def _screens(store: Store, rounds: Collection[Round]) -> set[str]:
 
 
 def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
-    """`label_rows` of these screens."""
+    """Return the labels that count now on these screens: `item_id`, `annotator`, `metric`, `label`,
+    `study` (its hash), and how each was made: `made_blind` (`yes` where it was made without sight
+    of any model's label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among
+    the annotator's, from 1), `order_shown` (the names of texts that were compared, as they stood)
+    and `protocol_sha256` (of the protocol that the study was made by).
+
+    Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
+    ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
+    "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
+    no longer asked does not. The lead's are of `adjudicated`.
+    """
     events = [event for event in store.given() if event.screen in screens]
     at = {(e.annotator, e.screen, e.field): e.at for e in events}
     positions = {
@@ -186,9 +178,9 @@ def _in_columns(rows: Sequence[Row]) -> list[Row]:
 
 
 def export(study: Path, to: Path | None = None, *, calibration: bool = False) -> list[str]:
-    """Write `label_rows` as a table, by default into the folder of the study. Returns in words what
-    was written and what was left out. Raises SetupError where there is nothing to write, or the
-    file is something else, which is not overwritten."""
+    """Write the labels of a study as a table, by default into its folder; those of the calibration
+    round only on demand. Return in words what was written and what was left out. Raises SetupError
+    where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key, folder = key_of(store), store.path.parents[1]
         rounds = _ROUNDS[calibration]
@@ -207,7 +199,8 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     if anchors:
         path = file.with_name("anchors.csv")
         _write(path, anchors, is_ranking)
-        written.append(f"{path}: {counted(len(anchors), 'row')}, of anchors")
+        size = counted(len(anchors), "row")
+        written.append(f"{path}: {size}, of anchors; the judge is to judge {ANSWERS}")
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
         else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "

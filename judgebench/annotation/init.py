@@ -14,7 +14,7 @@ from typing import Any
 from judgebench.annotation import assignment
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
-from judgebench.annotation.store import KEY, LEAD, SERVED, Store, link_of, open_store
+from judgebench.annotation.store import ANSWERS, KEY, LEAD, SERVED, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden, to_csv
 from judgebench.errors import Problem, SetupError, pip_install, raise_any
@@ -23,7 +23,6 @@ from judgebench.people.markdown import lacks_maths
 from judgebench.records import content_hash
 from judgebench.text import counted
 
-ANSWERS = "answers_for_judge.csv"  # of a study with anchors: they stand among the items
 _FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
 _CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "anchors")
 _ASK_BACKGROUND = (

@@ -29,6 +29,7 @@ from judgebench.files import StrictModel
 from judgebench.records import ADJUDICATED
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
+ANSWERS = "answers_for_judge.csv"  # beside them where there are anchors: these among the items
 LEAD = "lead"  # the name behind the lead's link
 GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WEEK = 7 * 24 * 3600

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from annotate_case import Person, Running, served
+from annotate_case import Person, Running, label_rows, served
 from built_case import study_file, table
 
 from judgebench.annotation import server
-from judgebench.annotation.export import export, key_of, label_rows
+from judgebench.annotation.export import export, key_of
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import open_store

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from annotate_case import give_labels
+from annotate_case import give_labels, label_rows
 
 import judgebench as jb
-from judgebench.annotation.export import export, label_rows
+from judgebench.annotation.export import export
 from judgebench.annotation.screens import Screen, ScreenField, Section
 from judgebench.annotation.store import Store, snapshot
 from judgebench.data.layout import layout_notes

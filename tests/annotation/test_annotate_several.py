@@ -7,13 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from annotate_case import Person, command, enters, served
+from annotate_case import Person, command, enters, label_rows, served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from built_case import study_file, table
 from page_case import SAVED, TITLE
 
 import judgebench as jb
-from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import SERVED, Store
