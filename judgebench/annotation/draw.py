@@ -1,7 +1,7 @@
 """Items of a judged study that people label once more, and what their labels say.
 
 No comparison of labels shows errors that annotators and judge share. New labels do: an expert's on
-items on which all of them agree, and an adjudicator's on the others.
+items on which all of them agree, an adjudicator's on the others, and blind ones on any.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Kind = Literal["agreed", "disagreements"]
+Kind = Literal["agreed", "disagreements", "again"]
 _ITEMS: Mapping[Kind, str] = {
     "agreed": "on which annotators and judge agree",
     "disagreements": "on which annotators and judges differ",
+    "again": "that annotators of the bar labelled",
 }
-_N_AGREED = 59  # drawn items; without an error among them, fewer than 5 % are wrong
+_N_ITEMS: Mapping[Kind, int] = {"agreed": 59, "again": 100}  # of disagreements all
 _COLUMNS = ("item_id", "group", "system", "question", "reference", "text")
+LEVEL = 0.01  # of the test of labels that were made again, one-sided
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class _ItemLabels:
         if kind not in _ITEMS:
             raise SetupError(Problem("is no draw", "", None, "kind", kind, ", ".join(_ITEMS)))
         has_label = self.annotators >= 0
+        if kind == "again":
+            return np.flatnonzero(has_label.any(axis=1))
         is_shared = has_label.sum(axis=1) >= 2
         if not is_shared.any():
             raise SetupError(Problem("no item has labels of two annotators of the bar"))
@@ -75,6 +79,38 @@ class _ItemLabels:
         sets = labels if self.metric.several else as_sets(labels)
         is_given = members(sets, len(self.metric.labels)).any(axis=0)
         return BETWEEN.join(np.array(self.metric.label_texts)[is_given])
+
+
+def _leak(n_matches: IntArray, n_labels: IntArray, is_match: IntArray) -> str:
+    """Return whether labels of record may have been made in sight of the judge, in words."""
+    record, new = 100 * (n_matches / n_labels).mean(), 100 * is_match.mean()
+    p = p_of_new_labels(n_matches, n_labels, is_match)
+    meaning = (
+        "labels of record may have been made in sight of the judge, or whoever labelled again errs "
+        "more often"
+        if p <= LEVEL
+        else "no sign that labels of record were made in sight of the judge"
+    )
+    return (
+        f"the judge gives {record:.1f} % of the labels of record and {new:.1f} % of the new ones "
+        f"(exact, one-sided, p = {p:.2g}; at 1 %): {meaning}"
+    )
+
+
+def p_of_new_labels(n_matches: IntArray, n_labels: IntArray, is_match: IntArray) -> float:
+    """Return the chance that new labels match the judge's so rarely if they are like the others.
+
+    Of each item `n_matches` of `n_labels` labels of record match the judge's, and the new label
+    does or does not: (items,). If all labels of an item are alike, each of them is as likely to be
+    the new one (exact permutation test; of one label of record that of McNemar 1947).
+
+    >>> p_of_new_labels(np.array([1, 1, 1]), np.array([1, 1, 1]), np.array([False, False, True]))
+    0.25
+    """
+    distribution = np.ones(1)
+    for chance in (n_matches + is_match) / (n_labels + 1):
+        distribution = np.convolve(distribution, [1 - chance, chance])
+    return float(distribution[: is_match.sum() + 1].sum())
 
 
 def _only(by_name: Mapping[str, Any], name: str, field: str) -> Any:
@@ -131,8 +167,9 @@ def draw(
     `agreed`: 59 on which all annotators of the bar and the judge agree; an expert who labels them
     shows errors that these share. `disagreements`: all on which two annotators or more, or one of
     them and a judge, differ, with these labels in the column `labels_in_question`; labels of the
-    annotator `adjudicated` on them are gold. `metric` and `judge` may be left out where there is
-    one; all judges count for disagreements. Raises SetupError where there are fewer than `items`.
+    annotator `adjudicated` on them are gold. `again`: 100 that annotators of the bar labelled, for
+    one of them to label again. `metric` and `judge` may be left out where there is one; all judges
+    count for disagreements. Raises SetupError where there are fewer than `items`.
 
     >>> import judgebench as jb
     >>> list(jb.draw(study, "agreed", metric="tone", items=20))  # doctest: +SKIP
@@ -143,8 +180,7 @@ def draw(
     study = opened_study(study)
     labels = _item_labels(study, metric, _judges(study, judge, kind == "agreed"))
     candidates = labels.candidates(kind)
-    n_all = _N_AGREED if kind == "agreed" else len(candidates)
-    n_drawn = n_all if items is None else items
+    n_drawn = _N_ITEMS.get(kind, len(candidates)) if items is None else items
     if not 1 <= n_drawn <= len(candidates):
         limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
         raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
@@ -160,26 +196,39 @@ def draw(
 
 
 def count_drawn(
-    study: Study | str | Path, labels: Given, *, metric: str = "", judge: str = ""
+    study: Study | str | Path, kind: Kind, labels: Given, *, metric: str = "", judge: str = ""
 ) -> str:
-    """Say how many of the drawn items on which all agree an expert contradicts, with an exact
-    interval: `labels` are those of one annotator. Raises SetupError for labels of no such item.
+    """Say what the labels of one annotator on drawn items tell. Of `agreed` items: how many the
+    expert contradicts, with an exact interval. Of items labelled `again`: whether the judge gives
+    the labels of record more often than the new ones, as it does where these were made in sight of
+    the judge (exact, one-sided, at 1 %). Raises SetupError for labels of no such item.
 
     >>> import judgebench as jb
-    >>> jb.count_drawn(study, "expert/labels.csv", metric="tone")  # doctest: +SKIP
+    >>> jb.count_drawn(study, "agreed", "expert/labels.csv", metric="tone")  # doctest: +SKIP
     'Tone: the expert contradicts 1 of 20 items on which annotators and judge agree: ...'
     """
+    if kind == "disagreements":
+        message = "are not counted: their labels are gold, and stand beside the other labels"
+        raise SetupError(Problem(message, found=kind, allowed="agreed, again"))
     study = opened_study(study)
     item_labels = _item_labels(study, metric, _judges(study, judge, only=True))
     new = _new_labels(study, item_labels.metric, labels)
     ids = [study.answers[row].item_id for row in item_labels.rows.tolist()]
-    positions = [i for i in item_labels.candidates("agreed") if ids[i] in new]
+    positions = [
+        i for i in item_labels.candidates(kind) if ids[i] in new and item_labels.judges[i, 0] >= 0
+    ]
     if not positions:
-        raise SetupError(Problem(f"no label of an item {_ITEMS['agreed']}", field="labels"))
+        raise SetupError(Problem(f"no label of an item {_ITEMS[kind]}", field="labels"))
     is_match = np.array([new[ids[i]] for i in positions]) == item_labels.judges[positions, 0]
-    n_wrong = int((~is_match).sum())
-    return (
-        f"{item_labels.metric.title}: the expert contradicts {n_wrong} of "
-        f"{counted(len(positions), 'item')} {_ITEMS['agreed']}: "
-        f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)."
-    )
+    what = f"{counted(len(positions), 'item')} {_ITEMS[kind]}"
+    if kind == "agreed":
+        n_wrong = int((~is_match).sum())
+        result = (
+            f"the expert contradicts {n_wrong} of {what}: "
+            f"{clopper_pearson(n_wrong, len(positions)):.3f} (exact 95 % interval)"
+        )
+    else:
+        annotators = item_labels.annotators[positions]
+        n_matches = (annotators == item_labels.judges[positions]).sum(axis=1)
+        result = f"of {what}, {_leak(n_matches, (annotators >= 0).sum(axis=1), is_match)}"
+    return f"{item_labels.metric.title}: {result}."

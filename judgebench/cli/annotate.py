@@ -58,31 +58,35 @@ def init(
 
 @app.command()
 def draw(
-    kind: Literal["agreed", "disagreements"] = argument("agreed|disagreements", "Which items."),
+    kind: Literal["agreed", "disagreements", "again"] = argument(
+        "agreed|disagreements|again", "Which items."
+    ),
     run: Path = argument("RUN", "A run folder, or a layout.yaml."),
     to: Path | None = option(None, "FILE", "Draw: the CSV file to write."),
-    count: Path | None = option(None, "FILE", "Or count: an expert's labels of agreed items."),
+    count: Path | None = option(None, "FILE", "Or count: labels of items drawn before."),
     metric: str = option("", "ID", "Of several metrics, which."),
     judge: str = option("", "NAME", "Of several judges, which."),
-    items: int | None = option(None, "N", "How many. Default: 59, or all disagreements."),
+    items: int | None = option(None, "N", "How many. Default: 59, all disagreements, 100 again."),
     seed: int = option(0, "N", "The same seed draws the same."),
 ) -> None:
     """Draw items of a run that people label once more; then count what their labels say.
 
     agreed: annotators and judge agree on them. An expert who labels them shows errors that these
     share, which can be seen in no other way; --count says how many. disagreements: they do not
-    agree. Labels of the annotator `adjudicated` on them are gold for `judgebench decide`.
+    agree. Labels of the annotator `adjudicated` on them are gold for `judgebench decide`. again:
+    any. One annotator labels them blind, and --count says whether the labels of record may have
+    been made in sight of the judge.
 
     Example: judgebench annotate draw disagreements runs/demo --metric tone --to items.csv
     """
     import judgebench as jb
     from judgebench.files import all_or_nothing, write_atomically
 
-    if (to is None) == (count is None) or (count and kind != "agreed"):
-        raise SetupError(Problem("give --to, or of agreed items --count"))
+    if (to is None) == (count is None):
+        raise SetupError(Problem("give either --to or --count"))
     study = jb.study(run) if run.is_file() else jb.open_run(run)
     if count is not None:
-        typer.echo(jb.count_drawn(study, count, metric=metric, judge=judge))
+        typer.echo(jb.count_drawn(study, kind, count, metric=metric, judge=judge))
     elif to is not None:
         drawn = jb.draw(study, kind, metric=metric, judge=judge, items=items, seed=seed)
         with all_or_nothing(to.parent, [to]):

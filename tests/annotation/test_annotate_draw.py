@@ -1,4 +1,5 @@
-"""Items that are drawn to be labelled once more: by experts, and by whoever adjudicates."""
+"""Items that are drawn to be labelled once more, and what these labels say: of experts, of whoever
+adjudicates, of an annotator who labels again."""
 
 import json
 from collections.abc import Callable
@@ -11,9 +12,10 @@ import yaml
 from annotate_case import served
 from browser import Browser, NewTab, needs_browser
 from page_case import SAVED, TITLE, press, signed_in
-from scipy.stats import beta
+from scipy.stats import beta, binomtest
 
 import judgebench as jb
+from judgebench.annotation.draw import LEVEL, p_of_new_labels
 from judgebench.annotation.tasks import read_key
 
 Call = Callable[..., tuple[int, str, str]]
@@ -77,7 +79,7 @@ def test_contradictions_have_an_exact_interval(study: jb.Study) -> None:
     labels = dict(zip(IDS, GIVEN["j"], strict=True))
     for item_id in drawn.item_id[:2]:
         labels[item_id] = next(label for label in LABELS if label != labels[item_id])
-    sentence = jb.count_drawn(study, by("dr-x", drawn, labels))
+    sentence = jb.count_drawn(study, "agreed", by("dr-x", drawn, labels))
     low, high = beta.ppf(0.025, 2, 58), beta.ppf(0.975, 3, 57)
     assert "contradicts 2 of 59" in sentence
     assert f"{2 / 59:.3f} [{low:.3f}, {high:.3f}]" in sentence
@@ -107,6 +109,54 @@ def test_a_judge_without_a_label_disagrees_and_any_judge_counts() -> None:
     assert [*agreed.labels_in_question] == [GIVEN["ann"][row] for row in rows_of(agreed)]
 
 
+# --- again: labels made in sight of the judge -----------------------------------------------------
+
+
+def test_labels_made_again_are_compared_as_pairs(study: jb.Study) -> None:
+    """Of one label of record the exact test is that of McNemar (1947), as scipy has it."""
+    one = study_of(("ann", "ben")), GIVEN["ben"]
+    rng = np.random.default_rng(1)
+    record, new = rng.random(80) < 0.8, rng.random(80) < 0.6
+    p = p_of_new_labels(record.astype(int), np.ones(80, dtype=int), new)
+    n_record, n_new = int((record & ~new).sum()), int((new & ~record).sum())
+    assert p == pytest.approx(binomtest(n_new, n_new + n_record, alternative="less").pvalue)
+    drawn = jb.draw(one[0], "again")
+    assert len(drawn) == 100 == drawn.item_id.nunique()
+    assert "labels_in_question" not in drawn
+    same = jb.count_drawn(study, "again", by("ann", drawn, dict(zip(IDS, one[1], strict=True))))
+    assert "of 100 items that annotators of the bar labelled, the judge gives " in same
+    assert "no sign that labels of record were made in sight" in same
+    other = dict(zip(IDS, LABELS[(TRUE + 2) % 3], strict=True))
+    sentence = jb.count_drawn(study, "again", by("ann", drawn, other))
+    share = np.mean([[GIVEN[a][n] == GIVEN["j"][n] for a in PEOPLE] for n in rows_of(drawn)])
+    assert f"{100 * share:.1f} % of the labels of record and 0.0 % of the new ones" in sentence
+    assert "labels of record may have been made in sight of the judge" in sentence
+
+
+def share_found(kept: float, n_items: int, n_people: int, new: float = 0.9) -> float:
+    """The share of 1,000 simulated studies in which labels of record seem to be made in sight of
+    the judge: people are right in 90 % of the items, or `new` where they label again, the judge in
+    85 %, and of the labels of record the share `kept` is the judge's."""
+    rng, n_found = np.random.default_rng(0), 0
+    for _ in range(1000):
+        judge = rng.random(n_items) < 0.85  # right; of two labels
+        people = rng.random((n_items, n_people)) < 0.9
+        record = np.where(rng.random(people.shape) < kept, judge[:, None], people)
+        is_match = (rng.random(n_items) < new) == judge
+        n_matches = (record == judge[:, None]).sum(axis=1)
+        p = p_of_new_labels(n_matches, np.full(n_items, n_people), is_match)
+        n_found += p <= LEVEL
+    return n_found / 1000
+
+
+@pytest.mark.parametrize("n_people", [1, 3])
+def test_half_of_the_labels_kept_is_found_and_honest_labels_are_not(n_people: int) -> None:
+    assert share_found(0.5, 100, n_people) > {1: 0.45, 3: 0.65}[n_people]
+    assert share_found(0.5, 200, n_people) > {1: 0.8, 3: 0.9}[n_people]
+    assert share_found(0, 100, n_people) < 0.02
+    assert 0.1 < share_found(0, 100, n_people, new=0.8) < 0.3  # who errs twice as often
+
+
 # --- what cannot be drawn or counted --------------------------------------------------------------
 
 
@@ -115,9 +165,10 @@ def test_a_judge_without_a_label_disagrees_and_any_judge_counts() -> None:
     [
         ("agreed", {"items": 500}, "items: cannot be drawn; found 500; allowed: 1 to"),
         ("disagreements", {"items": 150}, "found 150; allowed: 1 to 62, on which annotators and"),
+        ("again", {"items": 201}, "allowed: 1 to 200, that annotators of the bar labelled"),
         ("disagreements", {"judge": "k"}, "judge: is not in the study; found k; allowed: j"),
         ("agreed", {"metric": "x"}, "metric: is not in the study; found x; allowed: tone"),
-        ("all", {}, "kind: is no draw; found all; allowed: agreed, disagreements"),
+        ("all", {}, "kind: is no draw; found all; allowed: agreed, disagreements, again"),
     ],
 )
 def test_what_cannot_be_drawn(
@@ -144,12 +195,14 @@ def test_labels_of_one_expert_on_drawn_items_are_counted(study: jb.Study) -> Non
     drawn = by("dr-x", jb.draw(study, "agreed"), dict(zip(IDS, GIVEN["j"], strict=True)))
     both = pd.concat([drawn, drawn.assign(annotator="dr-y")])
     with pytest.raises(jb.SetupError, match="labels of one annotator; found dr-x, dr-y"):
-        jb.count_drawn(study, both)
+        jb.count_drawn(study, "agreed", both)
     other = drawn.assign(item_id=[f"z{n}" for n in range(59)])
     with pytest.raises(jb.SetupError, match="no label of an item on which annotators and judge"):
-        jb.count_drawn(study, other)
+        jb.count_drawn(study, "agreed", other)
+    with pytest.raises(jb.SetupError, match="are not counted: their labels are gold"):
+        jb.count_drawn(study, "disagreements", drawn)
     with pytest.raises(jb.SetupError, match="judge: name one; allowed: j, k"):
-        jb.count_drawn(study_of(judges=("j", "k")), drawn)
+        jb.count_drawn(study_of(judges=("j", "k")), "agreed", drawn)
 
 
 # --- from tables to gold labels -------------------------------------------------------------------
@@ -275,12 +328,12 @@ def test_the_command_draws_and_counts(tmp_path: Path, call: Call) -> None:
     adjudication(tmp_path, call)
     draw = ("annotate", "draw")
     run, labels = tmp_path / "layout.yaml", dict(zip(IDS, GIVEN["j"], strict=True))
-    drawn, new = tmp_path / "agreed.csv", tmp_path / "new.csv"
-    code, out, _ = call(*draw, "agreed", run, "--to", drawn)
-    assert (code, "agreed.csv: 59 items" in out) == (0, True)
-    by("dr-x", pd.read_csv(drawn), labels).to_csv(new, index=False)
-    code, out, _ = call(*draw, "agreed", run, "--count", new)
-    assert (code, "contradicts 0 of 59" in out) == (0, True)
-    assert call(*draw, "disagreements", run, "--count", new)[0] == 2
+    for kind, n, result in (("agreed", 59, "contradicts 0 of 59"), ("again", 100, "of 100 items")):
+        drawn, new = tmp_path / f"{kind}.csv", tmp_path / f"new-{kind}.csv"
+        code, out, _ = call(*draw, kind, run, "--to", drawn)
+        assert (code, f"{kind}.csv: {n} items" in out) == (0, True)
+        by("dr-x", pd.read_csv(drawn), labels).to_csv(new, index=False)
+        code, out, _ = call(*draw, kind, run, "--count", new)
+        assert (code, result in out) == (0, True)
     assert call(*draw, "agreed", run)[0] == 2
     assert call(*draw, "other", run, "--to", tmp_path / "x.csv")[0] == 2

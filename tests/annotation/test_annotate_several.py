@@ -104,7 +104,7 @@ def test_sets_survive_a_kill_and_are_decided_upon(tmp_path: Path) -> None:
     expert = pd.DataFrame({
         "item_id": drawn.item_id, "annotator": "eve", "tone": ["Warm", *["Warm | Calm"] * 9],
     })  # fmt: skip
-    sentence = jb.count_drawn(made_study, expert, judge="one")
+    sentence = jb.count_drawn(made_study, "agreed", expert, judge="one")
     assert "contradicts 9 of 10 items" in sentence
 
 
