@@ -17,7 +17,7 @@ const translatePage = () => {
   for (const box of document.querySelectorAll("[data-words]")) box.prepend(words(box.dataset.words));
   for (const box of document.querySelectorAll("[data-label]"))
     box.setAttribute("aria-label", words(box.dataset.label));
-  Object.assign(WORDS, { empty: words("no_text"), table: words("table") });
+  Object.assign(WORDS, { empty: words("no_text"), table: words("table"), image: words("image") });
 };
 const duration = (seconds) => {
   const units = [[90, 1, "second", 0], [5400, 60, "minute", 0], [Infinity, 3600, "hour", 1]];
@@ -176,6 +176,15 @@ const remembered = (storage, key, value) => {
     take(id, entry);
     applyQueue(new Set([id]));
   };
+  const pictureNames = (node) => {
+    if (typeof node === "string") return [];
+    return node[0] === "img" ? [node[2][0]] : node[2].flatMap(pictureNames);
+  };
+  const loadPictures = async () => {
+    const texts = [...entries.values()].flatMap(({ screen }) => screen.sections);
+    for (const { tree } of [work.guidelines, ...texts])
+      for (const name of (tree || []).flatMap(pictureNames)) await fetchPicture(name);
+  };
 
   // --- events ------------------------------------------------------------------------------------
   const act = (id, field, label, { remark = entries.get(id).remark, isUndo = false } = {}) => {
@@ -225,8 +234,8 @@ const remembered = (storage, key, value) => {
       return true; // a browser that keeps nothing, for nobody
     }
   };
-  // What this browser keeps for a reload without the server (worker.js): the page, its items
-  // as they came, and the labels since. A browser that keeps nothing goes on without.
+  // What this browser keeps for a reload without the server (worker.js): the page, its items and
+  // pictures as they came, and the labels since. A browser that keeps nothing goes on without.
   const openKept = async () => (sheet ? null : globalThis.caches?.open("judgebench annotate").catch(() => null));
   const keep = async () => {
     const items = work.items.map((listed) => {
@@ -250,7 +259,16 @@ const remembered = (storage, key, value) => {
     forget().then(() => kept?.put("/api/assignment", Response.json(assignment))).catch(() => {});
     return assignment.work;
   };
-  const startWorker = async () => navigator.serviceWorker?.register("worker.js");
+  const startWorker = async () => {
+    const { serviceWorker } = navigator;
+    if (!serviceWorker) return;
+    const isNew = !serviceWorker.controller;
+    const isReady = new Promise((resolve) => (serviceWorker.oncontrollerchange = resolve));
+    await serviceWorker.register("worker.js");
+    if (!isNew) return;
+    await isReady;
+    PICTURES.clear(); // what came before the worker is fetched once more, so that it is kept
+  };
   const sendBatch = async (size) => {
     const batch = queue.entries().slice(0, size);
     let reply;
@@ -309,7 +327,10 @@ const remembered = (storage, key, value) => {
     }
   };
   const reached = () => {
-    if (isLost) say(words("connected_again"));
+    if (isLost) {
+      say(words("connected_again"));
+      loadPictures().catch(() => {}); // those that are missing still
+    }
     [isLost, wait] = [false, 0];
     clearTimeout(timer);
   };
@@ -790,10 +811,11 @@ const remembered = (storage, key, value) => {
     steps = remembered(sessionStorage, `judgebench annotate ${work.study}\n${work.annotator}\nundo`, []);
     for (const [id, entry] of Object.entries(assignment.screens)) take(id, entry);
     takeWork(await readKept(assignment).catch(() => work));
+    for (const [name, address] of Object.entries(assignment.pictures || {})) PICTURES.set(name, address);
     showFrame();
     if (!sheet) {
       send();
-      startWorker().catch(() => {});
+      startWorker().then(loadPictures).catch(() => {}); // again once the connection is back
     }
     const [next] = following();
     if (next) await show(next.id);

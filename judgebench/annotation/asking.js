@@ -40,10 +40,29 @@ const born = (tag, className, text) => {
   return box;
 };
 
+// Pictures of the study by name: the address at which this page holds each one.
+const PICTURES = new Map();
+const PICTURE_ROUTE = location.pathname.endsWith("/lead") ? "api/lead/picture" : "api/picture";
+const fetchPicture = async (name) => {
+  if (PICTURES.has(name)) return;
+  const reply = await fetch(`${PICTURE_ROUTE}/${name}`, { headers: { "X-Judgebench": "1" } });
+  if (!reply.ok) return;
+  PICTURES.set(name, URL.createObjectURL(await reply.blob()));
+  for (const box of document.querySelectorAll(`img[data-name="${name}"]`)) box.src = PICTURES.get(name);
+};
+const pictureBox = (name, text) => {
+  const box = el("img");
+  box.alt = text || WORDS.image;
+  box.dataset.name = name;
+  if (PICTURES.has(name)) box.src = PICTURES.get(name);
+  else fetchPicture(name).catch(() => {}); // the text in its place says what is missing
+  return box;
+};
+
 // A text with its tree, if it is Markdown (people/markdown.py): elements of these kinds, without
 // attributes but for those of a formula. Every block has a direction of its own, and a wide table
 // scrolls by itself.
-const WORDS = { empty: "(no text)", table: "Table" };
+const WORDS = { empty: "(no text)", table: "Table", image: "Image" };
 const ELEMENTS = new Set(
   "p h3 ul ol li blockquote table thead tbody tr th td strong em s br hr pre code".split(" "),
 );
@@ -61,6 +80,7 @@ const formula = (tag, attributes) => {
 const grown = (node) => {
   if (typeof node === "string") return visible(node);
   const [tag, more, nodes] = node;
+  if (tag === "img") return pictureBox(...nodes);
   const box = MATHS.has(tag) ? formula(tag, more) : el(ELEMENTS.has(tag) ? tag : "span");
   if (tag === "ol" && more !== 1) box.start = more;
   if (tag === "h3") box.className = `level${more}`;

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from judgebench.annotation.anchors import SHIPPED, Anchor, draw_anchors, read_anchors
+from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
 from judgebench.data.load import load_data
@@ -67,7 +68,8 @@ class Setup:
     """A checked study, before anything is written.
 
     `rubric` holds the metrics that are asked; None of a ranking. `known` are the right labels of
-    anchors, by id and metric.
+    anchors, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
+    addresses of others, which stay text.
     """
 
     config: AnnotateConfig
@@ -76,6 +78,8 @@ class Setup:
     dataset: Dataset
     guidelines: str
     known: Mapping[str, Mapping[str, str]]
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    not_shown: Sequence[str] = ()
     protocol: str = ""  # its SHA-256
 
     @property
@@ -116,7 +120,10 @@ def load_setup(
     dataset = replace(items, answers=(*items.answers, *(row for row, _ in anchors or ())))
     known = {row.item_id: labels for row, labels in anchors or ()}
     sha256 = promised.sha256 if promised else ""
-    return Setup(config, file, rubric, dataset, guidelines or "", known, sha256)
+    setup = Setup(config, file, rubric, dataset, guidelines or "", known, protocol=sha256)
+    folders = [(file.parent / name).parent for name in (*config.items, *config.anchors_from)]
+    pictures, not_shown = read_pictures(setup.texts, folders)
+    return replace(setup, pictures=pictures, not_shown=not_shown)
 
 
 def _text_of(row: Answer) -> str:

@@ -14,10 +14,11 @@ from typing import Any
 from judgebench.annotation import assignment
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
+from judgebench.annotation.pictures import ALLOWED, name_pictures
 from judgebench.annotation.store import ANSWERS, KEY, LEAD, SERVED, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden, to_csv
-from judgebench.errors import Problem, SetupError, pip_install, raise_any
+from judgebench.errors import Problem, SetupError, pip_install, raise_any, shorten
 from judgebench.files import disk_errors, to_bytes, write_atomically
 from judgebench.people.markdown import lacks_maths
 from judgebench.records import content_hash
@@ -103,7 +104,7 @@ def annotate(
 def _facts(setup: Setup, store: Store) -> list[str]:
     """The study in words: its size, everybody's items and those that two annotators share."""
     config, rows, orders = setup.config, setup.dataset.answers, store.orders
-    n_anchors = len(store.meta["anchors"])
+    n_anchors, n_pictures = len(store.meta["anchors"]), len(store.pictures)
     size = counted(len(store.screens) - n_anchors, "item")
     has_questions = config.task != "labels" or any(row.question or row.turns for row in rows)
     first, without = "each", ""
@@ -120,6 +121,8 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         )
     if not has_questions:
         facts.append("the page shows answers alone: no column holds questions")
+    if n_pictures:
+        facts.append(f"{counted(n_pictures, 'picture')} shown")
     own = {name: {*order} - store.for_everybody for name, order in orders.items()}
     return [
         *map(str, setup.dataset.warnings), *facts, *_not_shown(setup),
@@ -130,7 +133,10 @@ def _facts(setup: Setup, store: Store) -> list[str]:
 
 
 def _not_shown(setup: Setup) -> Iterator[str]:
-    """The formulas that annotators see as text, and why."""
+    """The pictures and formulas that annotators see as text, and why."""
+    if setup.not_shown:
+        addresses = ", ".join(map(shorten, setup.not_shown))
+        yield f"not shown, since {ALLOWED} are pictures here: {addresses}"
     if lacks_maths(setup.texts):
         yield f"formulas are shown as TeX; to show them as formulas: {pip_install('maths')}"
 
@@ -177,7 +183,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
     return {
         **config.model_dump(mode="json", include={*_FIXED}),
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
-        "guidelines": mark_forbidden(setup.guidelines),
+        "guidelines": mark_forbidden(name_pictures(setup.guidelines, setup.pictures)),
         "background": config.background,
         "protocol": setup.protocol,
         "auto_advance": config.auto_advance,
@@ -226,6 +232,7 @@ def _put_version(
     if put or gone or changed:
         store.set(**changed)
         store.put(put, gone)
+        store.add_pictures(setup.pictures.values())
     people = [name for name in config.annotators if name not in store.meta["left"]]
     orders = dict.fromkeys(people, calibration) | store.orders
     new = {name: at for name, at in strata.items() if name not in calibration}

@@ -307,6 +307,7 @@ class Server:
             "/api/work": lambda caller, _: work_of(self.reading, caller.name),
             "/api/assignment": lambda caller, _: assignment_of(self.reading, caller.name),
             "/api/screen/{id}": self._screen,
+            "/api/picture/{name}": self._picture, "/api/lead/picture/{name}": self._picture,
             "/api/lead": lambda *_: self._newest().figures,
             "/api/lead/items": lambda *_: self._newest().items,
             "/api/lead/item/{id}": self._item,
@@ -402,6 +403,12 @@ class Server:
         if path["id"] not in self.reading.screens:
             raise Refused(404, "There is no such item.")
         return self._newest().item(path["id"])
+
+    def _picture(self, _: Caller, path: Mapping[str, str]) -> web.Response:
+        picture = self.reading.picture(path["name"])
+        if picture is None:
+            raise Refused(404, "There is no such picture.")
+        return web.Response(body=picture.content, content_type=picture.kind)
 
     def _backup(self, *_: Any) -> web.Response:
         """A copy of the study's file as it is now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +29,14 @@ def sheet(store: Store, name: str) -> str:
     this person, and nothing of others. Raises SetupError for somebody who is no annotator."""
     known_person(store, name)
     back = {"kind": _KIND, "study": store.meta["study"], "annotator": name, "events": []}
-    return page_of("annotate", {"sheet": {**assignment_of(store, name), "back": back}})[0]
+    own = assignment_of(store, name)
+    text = str(own)
+    pictures = {
+        one.name: f"data:{one.kind};base64,{base64.b64encode(one.content).decode()}"
+        for one in store.pictures
+        if one.name in text
+    }
+    return page_of("annotate", {"sheet": {**own, "back": back, "pictures": pictures}})[0]
 
 
 def import_events(study: Path, file: Path) -> tuple[str, list[str]]:

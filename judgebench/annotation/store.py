@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 from pydantic import Field as Limits
 
+from judgebench.annotation.pictures import Picture
 from judgebench.annotation.screens import MARK, MARKED, SKIP, WHOLE, Round, Screen
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel
@@ -46,6 +47,7 @@ CREATE TABLE screens (
   id TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL,
   PRIMARY KEY (id, version)
 );
+CREATE TABLE pictures (name TEXT PRIMARY KEY, kind TEXT NOT NULL, content BLOB NOT NULL);
 CREATE TABLE annotators (name TEXT PRIMARY KEY);
 CREATE TABLE assignments (
   annotator TEXT NOT NULL, screen TEXT NOT NULL, place INTEGER NOT NULL,
@@ -257,6 +259,21 @@ class Store:
         sql = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
         with self.writing() as connection:
             connection.executemany(sql, [(k, json.dumps(v)) for k, v in values.items()])
+
+    def add_pictures(self, pictures: Iterable[Picture]) -> None:
+        """Keep pictures."""
+        with self.writing() as connection:
+            connection.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?)", pictures)
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """All pictures."""
+        return [Picture(*row) for row in self.rows("SELECT * FROM pictures")]
+
+    def picture(self, name: str) -> Picture | None:
+        """The picture of that name."""
+        rows = self.rows("SELECT * FROM pictures WHERE name = ?", name)
+        return Picture(*rows[0]) if rows else None
 
     def assigned(self, annotator: str) -> list[str]:
         """The ids of a person's screens, in that person's order."""

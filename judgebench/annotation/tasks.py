@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field as Limits
 
 from judgebench.annotation.config import Setup, Task
+from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.data.conversation import pair_of_names
 from judgebench.data.formats import mark_forbidden
@@ -136,7 +137,11 @@ class _Work:
         """The screen of these rows."""
         names = {n for row in rows for n in [part.name for part in row.responses] or [row.system]}
         group, fields = rows[0].group, tuple(shown for shown, _ in asked)
-        screen = Screen(id="", group=self.hidden(group), sections=tuple(sections), fields=fields)
+        texts = [
+            s.model_copy(update={"text": name_pictures(s.text, self.setup.pictures)})
+            for s in sections
+        ]
+        screen = Screen(id="", group=self.hidden(group), sections=tuple(texts), fields=fields)
         targets = {shown.key: target for shown, target in asked}
         known = self.setup.known.get(rows[0].item_id, {})
         question = "" if known else group  # anchors are spread as items of one question are

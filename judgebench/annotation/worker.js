@@ -1,4 +1,4 @@
-// The annotator's page, and their items come from the server, and without it
+// The annotator's page, their items and the pictures in them come from the server, and without it
 // from what this browser kept of them.
 const KEPT = "judgebench annotate";
 const fetchOrKept = async (request, pathname) => {
@@ -16,6 +16,6 @@ addEventListener("install", (event) => {
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 addEventListener("fetch", (event) => {
   const { pathname } = new URL(event.request.url);
-  const isKept = /^\/(api\/assignment)?$/.test(pathname);
+  const isKept = /^\/(api\/assignment|api\/picture\/\w+)?$/.test(pathname);
   if (isKept) event.respondWith(fetchOrKept(event.request, pathname));
 });

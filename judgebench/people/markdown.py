@@ -40,6 +40,7 @@ _MATHS = {
     "munder", "mover", "munderover", "mtable", "mtr", "mtd",
 }  # fmt: skip
 _MATHS_ATTRIBUTES = ("linethickness", "stretchy", "accent", "form")
+_PICTURE = "picture:"  # before the name of a picture that the study holds
 _DEEPEST = 20
 _LONGEST = 20_000  # characters; of more, hostile ones would keep the server busy for seconds
 
@@ -49,9 +50,9 @@ def markdown_tree(text: str) -> list[Node] | None:
     """The text as nodes; None where it has no markup, and is shown as it is.
 
     A node is a text or `[tag, more, nodes]`: `more` is the level of a heading (`h3`, always), the
-    first number of an ordered list, or the attributes of a part of a formula. Nothing that is
-    written gets lost: HTML and footnotes stay text, links and images become their text and their
-    address.
+    first number of an ordered list, or the attributes of a part of a formula. The nodes of an `img`
+    are the name of a picture (`picture:NAME`) and its description. Nothing that is written gets
+    lost: HTML and footnotes stay text, links and other images become their text and their address.
 
     TeX between dollar signs, `\\(` or `\\[` becomes MathML (the extra `maths`).
 
@@ -154,7 +155,12 @@ def _leaf(token: Token) -> Iterator[Node]:
         tag = "code" if token.type == "code_inline" else "pre"
         yield [tag, 0, [token.content.removesuffix("\n")]]
     elif token.type == "image":
-        yield f"[Image: {token.content} ({token.attrs['src']})]"
+        address = str(token.attrs["src"])
+        name = address.removeprefix(_PICTURE)
+        is_own = name != address
+        yield (
+            ["img", 0, [name, token.content]] if is_own else f"[Image: {token.content} ({address})]"
+        )
     elif token.type == "formula":
         yield token.meta["node"]
     elif token.info == "escape" and token.content in _BACKSLASHED:

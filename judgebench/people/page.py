@@ -177,6 +177,7 @@ def local_page(
     policy = (
         f"default-src 'none'; style-src 'sha256-{script_hash(style)}'; script-src"
         f" 'sha256-{script_hash(script)}'; connect-src {connect}; worker-src {connect};"
+        " img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
     )
     parts = {"style": style, "script": script, "policy": policy}
