@@ -2,7 +2,7 @@
 
 In the studies of the first table 10 to 15 % of the hard or of the severe answers are misread by
 annotators and judge alike: no REPLACE of them is right. Each is decided without anchors, and by a
-rule with `anchors: 0.10` and 60 anchors, 30 with a severe flaw and 30 good. Of the severe ones a
+rule with `anchors: 0.10` and 60 anchors, 48 with a severe flaw and 12 good. Of the severe ones a
 share carries the error that is shared; people and judge read the others as they read other answers.
 In the second table REPLACE is right, and anchors can only cost power. Printed are shares of REPLACE
 in percent; their Monte Carlo error is at most 2.5 points with 400 studies.
@@ -21,6 +21,7 @@ import numpy as np
 from decisions import Draw, median_label
 from studies import drawn, flipped, guideline, labels, misconception, replaces
 
+from judgebench.annotation.anchors import SEVERE_SHARE
 from judgebench.decisions.anchors import shared_misses
 from judgebench.decisions.conditions import anchor_conditions
 from judgebench.decisions.decision import State
@@ -88,15 +89,16 @@ RIGHT = (
 
 
 def is_met(scenario: Scenario, n: int, share: float, rng: Rng) -> bool:
-    """Return whether n anchors, of whose severe half a share carries the error, meet the rule."""
-    true = (np.arange(n) < n // 2).astype(np.int64)
-    carries = (np.arange(n) < n // 2) & (rng.random(n) < share)
+    """Return whether n anchors meet the rule; a share of the severe ones carries the error."""
+    is_severe = np.arange(n) < round(SEVERE_SHARE * n)
+    carries = is_severe & (rng.random(n) < share)
+    true = is_severe.astype(np.int64)
     wrong = [np.where(carries, scenario.shared[i], scenario.plain[i]) for i in (0, 1)]
     own: Sequence[IntArray] = [flipped(true, wrong[0], rng) for _ in range(3)]
     consensus = median_label(np.stack(own, axis=1), "upper")
     judged = flipped(true, wrong[1], rng)
     shares = shared_misses(
-        consensus == 1, judged == 1, true == 1, Clusters(np.arange(n), n), WITH.level
+        consensus == 1, judged == 1, is_severe, Clusters(np.arange(n), n), WITH.level
     )
     rows = Results(tuple(Row("anchors", key, x, "judge", "harm") for key, x in shares.items()))
     (condition,) = anchor_conditions(rows, "judge", "harm", WITH)

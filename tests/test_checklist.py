@@ -8,14 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from annotate_case import give_labels
+from annotate_case import give_labels, label_rows
 from built_case import study_file
 from latex_case import PACKAGES, compile_paper, needs_latex
 from printed import blocks
 from python_api import METRICS, write_bench, write_tables
 
 import judgebench as jb
-from judgebench.annotation.export import collected_as, label_rows
+from judgebench.annotation.export import collected_as
 from judgebench.annotation.init import annotate
 from judgebench.annotation.store import open_store
 from judgebench.checklist import FACTS, load_checklist

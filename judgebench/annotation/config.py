@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from judgebench.annotation.anchors import SHIPPED, Known, draw_anchors, read_known
+from judgebench.annotation.anchors import SHIPPED, Anchor, draw_anchors, read_anchors
 from judgebench.annotation.pictures import Picture, read_pictures
 from judgebench.annotation.store import GOLD, LEAD
 from judgebench.data.conversation import PairsConfig
@@ -36,9 +36,9 @@ class AnnotateConfig(StrictModel):
 
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
     `background`, after a round of `calibration` items for everybody. Where `auto_advance`, the last
-    label of an item opens the next one. `gold` are tables of items whose labels are known, or sets
-    of altered answers; all of them stand among the others of everybody, or so many `anchors` drawn
-    from them. The only annotator may be `adjudicated`, whose labels are gold.
+    label of an item opens the next one. So many `anchors` are hidden among the items of everybody,
+    drawn from the tables and sets of altered answers `anchors_from`; all of these without a number.
+    The only annotator may be `adjudicated`, whose labels are gold.
     """
 
     name: Name
@@ -53,8 +53,8 @@ class AnnotateConfig(StrictModel):
     guidelines: str = ""
     background: str = ""
     auto_advance: bool = False
-    gold: Paths = ()
     anchors: int = Field(default=0, ge=0)
+    anchors_from: Paths = ()
     seed: int = 0
 
     @property
@@ -67,8 +67,8 @@ class AnnotateConfig(StrictModel):
 class Setup:
     """A checked study, before anything is written.
 
-    `rubric` holds the metrics that are asked; None of a ranking. `gold` are the known labels of
-    items, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
+    `rubric` holds the metrics that are asked; None of a ranking. `known` are the right labels of
+    anchors, by id and metric; `pictures` are those that texts name, by address, and `not_shown` the
     addresses of others, which stay text.
     """
 
@@ -77,7 +77,7 @@ class Setup:
     rubric: Rubric | None
     dataset: Dataset
     guidelines: str
-    gold: Mapping[str, Mapping[str, str]]
+    known: Mapping[str, Mapping[str, str]]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     not_shown: Sequence[str] = ()
     protocol: str = ""  # its SHA-256
@@ -109,20 +109,19 @@ def load_setup(
         items = items and gather("items", _draw, items, promised, str(protocol), config.seed)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
-    has_known, known = bool(config.gold or config.anchors), None
-    if has_known and config.task != "labels":
-        gather.tell("gold", Problem("is for other tasks", found=config.task, allowed="labels"))
-    elif has_known and items and rubric:
-        known = gather("gold", _known, config, file, items, rubric)
+    has_anchors, anchors = bool(config.anchors_from or config.anchors), None
+    if has_anchors and config.task != "labels":
+        gather.tell("anchors", Problem("is for other tasks", found=config.task, allowed="labels"))
+    elif has_anchors and items and rubric:
+        anchors = gather("anchors", _anchors, config, file, items, rubric)
     gather("annotators", check_annotators, config.annotators)
     gather.raise_any()
     assert items is not None
-    dataset = replace(items, answers=(*items.answers, *(row for row, _ in known or ())))
-    gold = {row.item_id: labels for row, labels in known or ()}
-    folders = [(file.parent / name).parent for name in (*config.items, *config.gold)]
-    setup = Setup(config, file, rubric, dataset, guidelines or "", gold)
-    if promised:
-        setup = replace(setup, protocol=promised.sha256)
+    dataset = replace(items, answers=(*items.answers, *(row for row, _ in anchors or ())))
+    known = {row.item_id: labels for row, labels in anchors or ()}
+    sha256 = promised.sha256 if promised else ""
+    setup = Setup(config, file, rubric, dataset, guidelines or "", known, protocol=sha256)
+    folders = [(file.parent / name).parent for name in (*config.items, *config.anchors_from)]
     pictures, not_shown = read_pictures(setup.texts, folders)
     return replace(setup, pictures=pictures, not_shown=not_shown)
 
@@ -184,7 +183,6 @@ def _read(config: AnnotateConfig, rubric: Rubric | None, file: Path) -> Dataset 
     return dataset
 
 
-def _known(config: AnnotateConfig, file: Path, items: Dataset, rubric: Rubric) -> list[Known]:
-    """The items with known labels, or the anchors that are drawn from them. Raises SetupError."""
-    known = read_known(config.gold or (SHIPPED,), file.parent, items, rubric)
-    return draw_anchors(known, config.anchors, rubric, config.seed) if config.anchors else known
+def _anchors(config: AnnotateConfig, file: Path, items: Dataset, rubric: Rubric) -> list[Anchor]:
+    anchors = read_anchors(config.anchors_from or (SHIPPED,), file.parent, items, rubric)
+    return draw_anchors(anchors, config.anchors, rubric, config.seed)

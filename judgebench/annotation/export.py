@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from judgebench.annotation.screens import Round, Screen
-from judgebench.annotation.store import GOLD, KEY, Store, by_screen, snapshot
+from judgebench.annotation.store import ANSWERS, GOLD, KEY, Store, by_screen, snapshot
 from judgebench.annotation.tasks import Key, Target, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
@@ -23,24 +23,6 @@ _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
 
-def label_rows(study: Path, *, calibration: bool = False) -> list[Row]:
-    """The labels that count now: `item_id`, `annotator`, `metric`, `label`, `study` (its hash),
-    and how each was made: `made_blind` (`yes` where it was made without sight of any model's
-    label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among the
-    annotator's, from 1), `order_shown` (the names of texts that were compared, as they stood) and
-    `protocol_sha256` (of the protocol that the study was made by).
-
-    Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
-    ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
-    "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
-    no longer asked does not. The lead's are of `adjudicated`. Labels of the
-    calibration round (unless `calibration`) and of gold items are left out. Raises SetupError where
-    there is no study, or no key of it.
-    """
-    with snapshot(study) as store:
-        return rows_of(store, key_of(store), _screens(store, _ROUNDS[calibration]))
-
-
 def table_rows(path: Path) -> list[Row]:
     """The labels of a study that stands where a table of labels may. Raises SetupError."""
     with snapshot(path) as store:
@@ -53,6 +35,13 @@ def table_rows(path: Path) -> list[Row]:
         message = "is no study of labels: `judgebench annotate export` writes what it holds"
         raise SetupError(Problem(message, str(path)))
     return [*rows, *unlabelled]
+
+
+def anchor_rows(path: Path) -> list[Row]:
+    """The labels of annotators on anchors, and the right ones, of `adjudicated`, given the folder
+    of a study or its file. Raises SetupError."""
+    with snapshot(path) as store:
+        return [*_anchor_rows(store, key_of(store))]
 
 
 def rubric_of(path: Path) -> Rubric:
@@ -96,7 +85,17 @@ def _screens(store: Store, rounds: Collection[Round]) -> set[str]:
 
 
 def rows_of(store: Store, key: Key, screens: Collection[str]) -> list[Row]:
-    """`label_rows` of these screens."""
+    """Return the labels that count now on these screens: `item_id`, `annotator`, `metric`, `label`,
+    `study` (its hash), and how each was made: `made_blind` (`yes` where it was made without sight
+    of any model's label), `labelled_at` (the time in ISO 8601), `queue_position` (of the item among
+    the annotator's, from 1), `order_shown` (the names of texts that were compared, as they stood)
+    and `protocol_sha256` (of the protocol that the study was made by).
+
+    Preferences (`model_a`, `model_b`) and criteria (`criterion`) have a column for each metric; a
+    ranking has `task`, `expert`, `system` and `rank`, of what an annotator ranked whole. A blank is
+    "cannot tell". Labels on a screen that is not done or skipped count; what was taken back or is
+    no longer asked does not. The lead's are of `adjudicated`.
+    """
     events = [event for event in store.given() if event.screen in screens]
     at = {(e.annotator, e.screen, e.field): e.at for e in events}
     positions = {
@@ -137,18 +136,17 @@ def _unlabelled(store: Store, key: Key, rows: Sequence[Row]) -> Iterator[Row]:
     labelled = {row.get("item_id") for row in rows}
     first, same = next(iter(rows), {}), ("made_blind", "metric", "study")
     blank = {column: text if column in same else "" for column, text in first.items()}
-    for name in sorted(_screens(store, _ROUNDS[True])):
+    for name in sorted(store.screens):
         target = next(iter(key.screens[name].values()))
         if "group" in target.columns and target.columns["item_id"] not in labelled:
             yield {**blank, **target.columns}
 
 
 def _anchor_rows(store: Store, key: Key) -> Iterator[Row]:
-    """The labels of annotators on items with known labels, and the known ones of `adjudicated`."""
-    screens = _screens(store, ["gold"])
+    screens = _screens(store, ["anchor"])
     yield from (r for r in rows_of(store, key, screens) if r["annotator"] != ADJUDICATED)
     for name in sorted(screens):
-        labels = store.meta["gold"][name]
+        labels = store.meta["anchors"][name]
         for target in key.screens[name].values():
             row = {**target.columns, "annotator": ADJUDICATED, "metric": target.metric}
             if target.metric in labels:
@@ -180,9 +178,9 @@ def _in_columns(rows: Sequence[Row]) -> list[Row]:
 
 
 def export(study: Path, to: Path | None = None, *, calibration: bool = False) -> list[str]:
-    """Write `label_rows` as a table, by default into the folder of the study. Returns in words what
-    was written and what was left out. Raises SetupError where there is nothing to write, or the
-    file is something else, which is not overwritten."""
+    """Write the labels of a study as a table, by default into its folder; those of the calibration
+    round only on demand. Return in words what was written and what was left out. Raises SetupError
+    where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key, folder = key_of(store), store.path.parents[1]
         rounds = _ROUNDS[calibration]
@@ -191,32 +189,32 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
         table = [*rows, *_unlabelled(store, key, rows)]
         anchors = [*_anchor_rows(store, key)]
         beside = "LABELS.csv " if store.annotators == GOLD else ""
-    left_out = f"left out: {counted(n_left_out, 'label')} of calibration or gold items"
+    left_out = f"left out: {counted(n_left_out, 'label')} of calibration or of anchors"
     if not rows:
         raise SetupError([Problem("holds nothing to export", str(study)), Problem(left_out)])
     is_ranking = key.task == "ranking"
     file = to or folder / ("ranks.csv" if is_ranking else "labels.csv")
-    replace_own(file, _table(table, is_ranking), b',"study"\n', "export")
-    written, option = [f"{file}: {counted(len(rows), 'row')}"], ""
+    _write(file, table, is_ranking)
+    written = [f"{file}: {counted(len(rows), 'row')}"]
     if anchors:
         path = file.with_name("anchors.csv")
-        replace_own(path, _table(anchors, False), b',"study"\n', "export")
-        written.append(f"{path}: {counted(len(anchors), 'row')}, of items with known labels")
-        option = f" --anchors {quote(str(path))}"
+        _write(path, anchors, is_ranking)
+        size = counted(len(anchors), "row")
+        written.append(f"{path}: {size}, of anchors; the judge is to judge {ANSWERS}")
     following = (
         f"Next: judgebench rank suitability {file}" if is_ranking
-        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv{option}; "
+        else f"Next: judgebench decide {beside}{quote(str(study))} VERDICTS.csv; "
         "or name the file under `data` of a bench.yaml, beside the answers"
     )  # fmt: skip
     return [*written, *([left_out] if n_left_out else []), following]
 
 
-def replace_own(file: Path, content: bytes, mark: bytes, kind: str) -> None:
-    """Write a file of a kind that has this mark. Raises SetupError where another one lies there."""
+def _write(file: Path, rows: Sequence[Row], is_ranking: bool) -> None:
+    """Write a table. Raises SetupError where another file than an earlier export lies there."""
     with disk_errors(file):
-        if file.exists() and mark not in file.read_bytes():
-            raise SetupError(Problem(f"is no {kind}, and is not overwritten", str(file)))
-        write_atomically(file, content)
+        if file.exists() and b',"study"\n' not in file.read_bytes():
+            raise SetupError(Problem("is no export, and is not overwritten", str(file)))
+        write_atomically(file, _table(rows, is_ranking))
 
 
 def _table(rows: Sequence[Row], is_ranking: bool) -> bytes:

@@ -1,6 +1,6 @@
 """Human labels, collected blind and balanced by a small web app."""
 
-from judgebench.annotation.export import collected_as, rubric_of, table_rows
+from judgebench.annotation.export import anchor_rows, collected_as, rubric_of, table_rows
 from judgebench.annotation.init import study_in_words
 from judgebench.runs.features import FeatureParts
 
@@ -9,4 +9,5 @@ PARTS = FeatureParts(
     rows=table_rows,
     rubric=rubric_of,
     collected=collected_as,
+    anchors=anchor_rows,
 )

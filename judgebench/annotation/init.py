@@ -15,7 +15,7 @@ from judgebench.annotation import assignment
 from judgebench.annotation.config import Setup, load_setup
 from judgebench.annotation.export import key_of
 from judgebench.annotation.pictures import ALLOWED, name_pictures
-from judgebench.annotation.store import KEY, LEAD, SERVED, Store, link_of, open_store
+from judgebench.annotation.store import ANSWERS, KEY, LEAD, SERVED, Store, link_of, open_store
 from judgebench.annotation.tasks import Built, Key, asked_of, build, item_of, secret_of
 from judgebench.data.formats import mark_forbidden, to_csv
 from judgebench.errors import Problem, SetupError, pip_install, raise_any, shorten
@@ -24,9 +24,8 @@ from judgebench.people.markdown import lacks_maths
 from judgebench.records import content_hash
 from judgebench.text import counted
 
-ANSWERS = "answers_for_judge.csv"  # of a study with gold items: these among the others
 _FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
-_CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "gold")
+_CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "anchors")
 _ASK_BACKGROUND = (
     "Who are the annotators, with which training and experience? Reports ask for it: say it under "
     "`background`, also later (--new-version)."
@@ -60,11 +59,12 @@ def annotate(
     """Make the study in which people label the items of an annotate.yaml: blind screens, who
     labels what, and a link for everybody.
 
-    `anchors` is how many answers with known labels stand among the items of everybody, half of them
-    with a severe flaw, drawn from the tables and sets of altered answers `anchors_from`; default:
-    the keys `anchors` and `gold` of the file, else a shipped set. `answers_for_judge.csv` in the
-    folder then has all items. With `new_version` the folder holds the study already, and goes
-    on with the items as they are now: labels count as long as text and question stay the same.
+    `anchors` is how many answers with known labels are hidden among the items of everybody, four
+    fifths of them with a severe flaw, drawn from the tables and sets of altered answers
+    `anchors_from`; default: these keys of the file, else a shipped set. The judge is then to judge
+    `answers_for_judge.csv` in the folder, which has all items. With `new_version` the folder holds
+    the study already, and goes on with the items as they are now: labels count as long as text and
+    question stay the same.
     A `protocol` that a plan wrote says, in place of the file, by which rubric people label, how
     many of them each item, and how many items, which are drawn at random. Raises SetupError with
     every problem; nothing is written then.
@@ -75,7 +75,9 @@ def annotate(
     ['key.json', 'served']
     """
     changes: dict[str, Any] = {} if anchors is None else {"anchors": anchors}
-    changes |= {"gold": [os.path.abspath(path) for path in anchors_from]} if anchors_from else {}
+    changes |= (
+        {"anchors_from": [os.path.abspath(path) for path in anchors_from]} if anchors_from else {}
+    )
     setup, folder = load_setup(Path(file), changes, protocol), Path(to)
     if new_version:
         return _renew(setup, folder)
@@ -102,8 +104,8 @@ def annotate(
 def _facts(setup: Setup, store: Store) -> list[str]:
     """The study in words: its size, everybody's items and those that two annotators share."""
     config, rows, orders = setup.config, setup.dataset.answers, store.orders
-    n_gold, n_pictures = len(store.meta["gold"]), len(store.pictures)
-    size = counted(len(store.screens) - n_gold, "item")
+    n_anchors, n_pictures = len(store.meta["anchors"]), len(store.pictures)
+    size = counted(len(store.screens) - n_anchors, "item")
     has_questions = config.task != "labels" or any(row.question or row.turns for row in rows)
     first, without = "each", ""
     if n := config.calibration:
@@ -112,10 +114,10 @@ def _facts(setup: Setup, store: Store) -> list[str]:
             ", without calibration",
         )
     facts = [f"{size}, {first} for {config.per_item} of {len(orders)} annotators"]
-    if n_gold:
+    if n_anchors:
         facts.append(
-            f"{counted(n_gold, 'gold item')} for everybody; have the judge label {ANSWERS}, too, "
-            "which has them among the others"
+            f"{counted(n_anchors, 'anchor')} hidden among the items of everybody: have the judge "
+            f"label {ANSWERS} of the study, which has all of them"
         )
     if not has_questions:
         facts.append("the page shows answers alone: no column holds questions")
@@ -157,10 +159,10 @@ def named_screens(setup: Setup, known: Key | None = None) -> tuple[Key, dict[str
 
 def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
     """Raises SetupError with every setting that does not fit the items."""
-    config, gold = setup.config, _gold(built)
+    config = setup.config
     limits = {
         "per_item": (config.per_item, len(config.annotators)),
-        "calibration": (config.calibration, len(built) - len(gold)),
+        "calibration": (config.calibration, len(built) - len(_known(built))),
     }
     raise_any([
         Problem("cannot be met", str(setup.file), None, key, str(n), f"at most {most:,}")
@@ -169,9 +171,9 @@ def _check_sizes(setup: Setup, built: Mapping[str, Built]) -> None:
     ])  # fmt: skip
 
 
-def _gold(built: Mapping[str, Built]) -> dict[str, Mapping[str, str]]:
-    """The known labels of gold items, by screen and metric."""
-    return {name: one.gold for name, one in built.items() if one.gold}
+def _known(built: Mapping[str, Built]) -> dict[str, Mapping[str, str]]:
+    """The right labels of anchors, by screen and metric."""
+    return {name: screen.known for name, screen in built.items() if screen.known}
 
 
 def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
@@ -185,7 +187,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "background": config.background,
         "protocol": setup.protocol,
         "auto_advance": config.auto_advance,
-        "gold": _gold(built),
+        "anchors": _known(built),
         "rubric": rubric.model_dump(mode="json"),
         "study": key.study,
         "left": [],  # who gets no items any more
@@ -211,15 +213,15 @@ def _put_version(
     """Keep what is new or has changed, and give new items to people, behind those they have. Who is
     new has the calibration round first. Returns the ids of new and changed screens, and how many
     are gone."""
-    config, gold = setup.config, _gold(built)
+    config, anchors = setup.config, _known(built)
     strata = {name: (one.systems, one.question) for name, one in built.items()}
     before, meta = store.screens, _meta(setup, key, built)
     drawn = store.in_round("calibration")
     calibration = [name for name in built if name in drawn]
     if not before:
-        others = [name for name in built if name not in gold]
+        others = [name for name in built if name not in anchors]
         calibration = [*assignment.order(others, strata, "", config.seed)[: config.calibration]]
-    rounds = dict.fromkeys(calibration, "calibration") | dict.fromkeys(gold, "gold")
+    rounds = dict.fromkeys(calibration, "calibration") | dict.fromkeys(anchors, "anchor")
     screens = {
         name: one.screen.model_copy(update={"round": rounds.get(name, "main")})
         for name, one in built.items()
@@ -238,7 +240,7 @@ def _put_version(
     store.assign(assignment.extend(orders, new, common, people, config.per_item, config.seed))
     folder = store.path.parents[1]
     _write_key(folder, key)
-    if gold:
+    if anchors:
         write_atomically(folder / ANSWERS, _answer_table(setup, key))
     return [screen.id for screen in put], len(gone)
 

@@ -182,24 +182,24 @@
     if (!words.length) $("said").append(el("p", "note", "No remark yet."));
   };
 
-  // --- gold items --------------------------------------------------------------------------------
-  const showGold = () => {
-    const { gold, missed } = figures;
-    $("gold").hidden = $("to-gold").hidden = !gold.length;
+  // --- anchors -----------------------------------------------------------------------------------
+  const showAnchors = () => {
+    const { anchors, missed } = figures;
+    $("anchors").hidden = $("to-anchors").hidden = !anchors.length;
     const hits = (who, metric) => {
-      const found = gold.find((one) => one.who === who && one.metric === metric);
+      const found = anchors.find((one) => one.who === who && one.metric === metric);
       return found ? `${number(Math.round(found.value * found.n))} of ${number(found.n)} [${places(found.low)}, ${places(found.high)}]` : "–";
     };
-    const lines = [...new Map(gold.map(({ who, metric }) => [`${who} ${metric}`, [who, metric]])).values()];
-    $("hits").replaceChildren(table(["Annotator", "Metric", "Known labels found"], lines.map(([who, metric]) => [
+    const lines = [...new Map(anchors.map(({ who, metric }) => [`${who} ${metric}`, [who, metric]])).values()];
+    $("hits").replaceChildren(table(["Annotator", "Metric", "Right labels given"], lines.map(([who, metric]) => [
       who, born("span", "", title(metric)), hits(who, metric),
     ])));
     kept($("missed"), missed.map(({ screen, metric, known, said }) => {
       const others = Object.entries(said).map(([who, label]) => `${label || "cannot tell"} by ${who}`).join(", ");
-      const texts = [`Known label: ${known}. Given: ${others}.`];
+      const texts = [`Right label: ${known}. Given: ${others}.`];
       return { screen, head: `${screen}, ${title(metric)}`, texts };
     }));
-    if (gold.length && !missed.length) $("missed").append(el("p", "note", "Nobody missed one."));
+    if (anchors.length && !missed.length) $("missed").append(el("p", "note", "Nobody missed one."));
   };
   // An answer to an annotator about an item, which may be sent back with it.
   const noteBox = (screen, annotator) => {
@@ -594,7 +594,7 @@
       figures = await ask("api/lead");
       $("study").textContent = figures.study;
       document.title = `${figures.study.slice(0, 60)} · labels so far`;
-      for (const show of [showProgress, showAgreement, showUse, showGold, showRest]) show();
+      for (const show of [showProgress, showAgreement, showUse, showAnchors, showRest]) show();
       showAccess(figures.access);
       if (!document.querySelector("#matrix [aria-expanded=true]")) await loadItems();
       if (untouched()) await loadCases();

@@ -27,7 +27,7 @@ from judgebench.studies.study import Study, study_of
 from judgebench.text import counted
 
 MOST_LISTED = 500  # disagreements, and remarks
-_ROUNDS: tuple[Round, ...] = ("main", "calibration")  # gold items are in no figure but their own
+_ROUNDS: tuple[Round, ...] = ("main", "calibration")  # anchors count in progress and hits alone
 # The first two, or the others where several labels may be right.
 _AGREEMENT = {
     "alpha": "α", "observed": "Observed agreement", "hit": "Hit", "coverage": "Coverage",
@@ -74,7 +74,7 @@ class Collected(Shown):
             "left": self.meta.get("left", []),
             "agreement": [row.plain() for row in self.agreement],
             "distribution": [*self._distribution()],
-            "gold": [row.plain() for row in self.gold], "missed": [*self._missed()],
+            "anchors": [row.plain() for row in self.hits], "missed": [*self._missed()],
             "words": [*self._remarks()][:MOST_LISTED],
         }  # fmt: skip
 
@@ -103,8 +103,9 @@ class Collected(Shown):
         return {s for s, one in self.screens.items() if one.round in names}
 
     def size(self, name: Round) -> dict[str, int]:
-        """The number of screens of a round, and of those that are complete."""
-        screens = self.in_round(name)
+        """The number of screens of a round, and of those that are complete. Anchors count among
+        the others of the main round: the number does not say which they are."""
+        screens = self.in_round(*(("main", "anchor") if name == "main" else (name,)))
         return {"of": len(screens), "complete": len(screens & self.complete)}
 
     def _person(self, name: str) -> dict[str, Any]:
@@ -198,41 +199,38 @@ class Collected(Shown):
             about = {"metric": metric.id, "labels": metric.label_texts}
             yield {**about, "people": people, "odd": odd}
 
-    @cached_property
-    def _gold_labels(self) -> list[tuple[str, str, str, str, bool]]:
-        """The labels on gold items: who, screen, metric, label, whether it is the known one.
-        "cannot tell" is no known label."""
-        gold: Mapping[str, Mapping[str, str]] = self.meta.get("gold", {})
-        labels = []
-        for (who, name), given in sorted(self.labels.items()):
-            for metric, known in gold.get(name, {}).items() if who in self.assigned else ():
-                field, label = self.screens[name].field(metric), given.get(metric)
-                if field is not None and label is not None:
-                    is_hit = sorted(field.labels_in(label)) == sorted(field.labels_in(known))
-                    labels.append((who, name, metric, label, is_hit))
-        return labels
+    def _anchors(self) -> Iterator[tuple[str, ScreenField, str, dict[str, str]]]:
+        """The screen, field and right label of each known label of an anchor, and what annotators
+        gave."""
+        for name, known in sorted(self.meta.get("anchors", {}).items()):
+            for field in self.screens[name].fields if name in self.screens else ():
+                labels = {
+                    who: self.labels.get((who, name), {}).get(field.key) for who in self.assigned
+                }
+                if field.metric in known:
+                    given = {who: label for who, label in labels.items() if label is not None}
+                    yield name, field, known[field.metric], given
 
     @cached_property
-    def gold(self) -> Results:
-        """How often each annotator gave the known label, by metric."""
+    def hits(self) -> Results:
+        """How often each annotator gave the right label of anchors, by metric."""
         hits = defaultdict[tuple[str, str], list[bool]](list)
-        for who, _, metric, _, is_hit in self._gold_labels:
-            hits[who, metric].append(is_hit)
-        rows = (
-            Row("gold", "hits", clopper_pearson(sum(x), len(x)), "", metric, {"who": who})
-            for (who, metric), x in hits.items()
-        )
-        return Results(tuple(rows))
+        for _, field, known, labels in self._anchors():
+            for who, label in labels.items():
+                hits[who, field.metric].append(field.is_same(label, known))
+        return Results(tuple(
+            Row("anchors", "hits", clopper_pearson(sum(x), len(x)), "", metric, {"who": who})
+            for (who, metric), x in sorted(hits.items())
+        ))  # fmt: skip
 
     def _missed(self) -> Iterator[dict[str, Any]]:
-        """The gold items on which somebody gave another label than the known one, and who did."""
-        missed = defaultdict[tuple[str, str], dict[str, str]](dict)
-        for who, name, metric, label, is_hit in self._gold_labels:
-            if not is_hit:
-                missed[name, metric][who] = label
-        for (name, metric), labels in sorted(missed.items()):
-            known = self.meta["gold"][name][metric]
-            yield {"screen": name, "metric": metric, "known": known, "said": labels}
+        """The anchors on which somebody gave another label than the right one, and who did."""
+        for name, field, known, labels in self._anchors():
+            others = {
+                who: label for who, label in labels.items() if not field.is_same(label, known)
+            }
+            if others:
+                yield {"screen": name, "metric": field.metric, "known": known, "said": others}
 
     def _remarks(self) -> Iterator[dict[str, Any]]:
         """The remarks of annotators, the latest first, with the answers of the lead."""
@@ -282,16 +280,16 @@ class Collected(Shown):
 
     @cached_property
     def _splits(self) -> list[Split]:
-        """The fields on which labels differ. First come those without an adjudication, of these the
-        most severe."""
+        """The fields on which labels differ, but for those of anchors, whose label is known. First
+        come those without an adjudication, of these the most severe."""
         lead = {
             (event.screen, event.field): event
             for event in self.given
             if event.annotator == ADJUDICATED and event.label is not None
         }
         splits = []
-        for name, screen in self.screens.items():
-            for field in screen.fields:
+        for name in sorted(self.in_round(*_ROUNDS)):
+            for field in self.screens[name].fields:
                 metric = self.metrics[field.metric]
                 places = {frozenset(metric.places(label)) for label in self._labels_on(name, field)}
                 if len(places) > 1:
@@ -305,11 +303,6 @@ class Collected(Shown):
                 s.adjudication is not None, -s.worst, s.least, order.index(s.metric.id),
             ),
         )  # fmt: skip
-
-    @property
-    def _disputed(self) -> list[Split]:
-        """The fields to adjudicate: what gold items are is known."""
-        return [split for split in self._splits if self.screens[split.screen].round != "gold"]
 
     def _labels_on(self, name: str, field: ScreenField) -> list[str]:
         """The labels of annotators, from the least severe on, without those that give no grade."""
@@ -331,7 +324,7 @@ class Collected(Shown):
             if who != ADJUDICATED:
                 remarks[name].append(remark)
         cases = []
-        for split in self._disputed[:MOST_LISTED]:
+        for split in self._splits[:MOST_LISTED]:
             screen = self.screens[split.screen]
             shown = screen.shown_to(ADJUDICATED, self.meta["seed"])
             field = next(field for field in shown["fields"] if field["key"] == split.field.key)
@@ -348,8 +341,8 @@ class Collected(Shown):
 
     @cached_property
     def results(self) -> Results:
-        """Agreement, and known labels found."""
-        return Results((*self.agreement, *self.gold))
+        """Agreement, and right labels of anchors."""
+        return Results((*self.agreement, *self.hits))
 
     def records(self) -> dict[str, list[Any]]:
         """The figures of the lead's page."""
@@ -372,8 +365,8 @@ class Collected(Shown):
             "agreement", "Agreement", ("Round", "Metric"), (_INTERVALS,), headings=_AGREEMENT
         )
         agreement = layout.by_keys(self.agreement, ["round", "metric"], names=names)
-        gold = Layout("gold", "Gold items: known labels found", who)
-        tables = (progress, agreement, gold.by_keys(self.gold, ["who"], "metric", names=names))
+        anchors = Layout("anchors", "Anchors: right labels given", who)
+        tables = (progress, agreement, anchors.by_keys(self.hits, ["who"], "metric", names=names))
         return tuple(table for table in tables if table.rows)
 
     def _sentences(self) -> Iterator[str]:
@@ -382,7 +375,7 @@ class Collected(Shown):
             size = f["rounds"][name]
             yield f"{size['complete']:,} of {size['of']:,} items of the {name} round are complete."
         yield from (odd for one in f["distribution"] for odd in one["odd"])
-        for title, n in Counter(split.metric.title for split in self._disputed).items():
+        for title, n in Counter(split.metric.title for split in self._splits).items():
             yield f"{title}: {counted(n, 'disagreement')}."
 
 

@@ -26,7 +26,7 @@ CANNOT_TELL = ""
 Labels = Mapping[str, str | None]  # by field; None where a label was taken back
 State = Literal["new", "begun", "skipped", "done"]
 # The labels of `main` are the study's; screens of the other rounds are for everybody.
-Round = Literal["main", "calibration", "gold"]
+Round = Literal["main", "calibration", "anchor"]
 
 
 class Section(StrictModel):
@@ -73,6 +73,10 @@ class ScreenField(StrictModel):
         if label is None:
             return []
         return label.split(BETWEEN) if self.together else [label]
+
+    def is_same(self, label: str, other: str) -> bool:
+        """True where both are the same label, or the same labels in any order."""
+        return sorted(self.labels_in(label)) == sorted(self.labels_in(other))
 
     def admits(self, label: str) -> bool:
         """True where the label is among the options, or each of several once."""

@@ -10,9 +10,9 @@ from judgebench.annotation.store import Event, Store, known_person, open_store
 from judgebench.annotation.work import assignment_of, page_of
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json
+from judgebench.text import counted
 
 _KIND = "judgebench annotation events"
-MARK = f'"back":{{"kind":"{_KIND}"'.encode()  # is in every sheet, and in no file that it saves
 
 
 class Returned(StrictModel):
@@ -40,7 +40,7 @@ def sheet(store: Store, name: str) -> str:
 
 
 def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
-    """Keep the events that a sheet has saved, and say how many are kept, and which are refused and
+    """Keep the events that a sheet has saved, and say how many are new, and which are refused and
     why. A second time changes nothing.
 
     Raises SetupError with every problem of the file, by event and field; nothing is kept then.
@@ -54,10 +54,13 @@ def import_events(study: Path, file: Path) -> tuple[str, list[str]]:
             wrong = Problem("is of another study", str(file), None, "study", returned.study)
             raise SetupError(wrong)
         known_person(store, name)
+        before = store.n_events
         saved = store.save(name, events)
+        n_new = store.n_events - before
     refused = [
         f"event {n} ({e.screen}, {e.field or 'item'}: {e.label!r}): {saved.refused[e.client_id]}"
         for n, e in enumerate(events, 1)
         if e.client_id in saved.refused
     ]
-    return f"{name}: {len(saved.saved):,} of {len(events):,} labels were taken", refused
+    n_kept = len(saved.saved) - n_new
+    return f"{name}: {counted(n_new, 'new label')} taken, {n_kept:,} were there already", refused

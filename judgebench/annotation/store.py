@@ -30,11 +30,12 @@ from judgebench.files import StrictModel
 from judgebench.records import ADJUDICATED
 
 KEY, SERVED = Path("key.json"), Path("served/study.sqlite")  # in the folder of a study
+ANSWERS = "answers_for_judge.csv"  # beside them where there are anchors: these among the items
 LEAD = "lead"  # the name behind the lead's link
 GOLD = (ADJUDICATED,)  # the annotators of a study whose labels are gold
 WEEK = 7 * 24 * 3600
 ADDRESS = "http://127.0.0.1:8765"
-FORMAT = "judgebench annotation 2"
+FORMAT = "judgebench annotation 3"
 Role = Literal["annotator", "lead"]
 Reason = Literal["ambiguous", "guideline gap", "slip", "genuine"]  # of an adjudication
 MAX_TEXT = 10_000  # characters of a label or of a remark
@@ -292,8 +293,8 @@ class Store:
 
     @property
     def for_everybody(self) -> Set[str]:
-        """The screens that everybody labels, of any version: of calibration, and gold items."""
-        return self.in_round("calibration") | self.in_round("gold")
+        """The screens that everybody labels, of any version: of calibration, and anchors."""
+        return self.in_round("calibration") | self.in_round("anchor")
 
     def in_round(self, name: Round) -> Set[str]:
         """The screens of a round, of any version."""
@@ -331,6 +332,11 @@ class Store:
                     refused[event.client_id] = reason
             saved = tuple(e.client_id for e in events if e.client_id not in refused)
             return Saved(saved, before, refused)
+
+    @property
+    def n_events(self) -> int:
+        """The number of events in the log, which is that of the last one."""
+        return int(self.rows("SELECT coalesce(max(n), 0) FROM events")[0][0])
 
     def _insert(self, annotator: str, event: Event, screen: Screen | None) -> str:
         """Keep an event, unless it is kept already. Returns why it is refused."""
@@ -390,8 +396,7 @@ class Store:
         """Answer an annotator about an item. Where it is sent back, labels so far count no more,
         and stay in the log."""
         with self.writing() as connection:
-            last = self.rows("SELECT coalesce(max(n), 0) FROM events")[0][0]
-            values = (annotator, screen, text, last if send_back else 0, now())
+            values = (annotator, screen, text, self.n_events if send_back else 0, now())
             connection.execute("INSERT INTO notes VALUES (NULL, ?, ?, ?, ?, ?)", values)
 
     @property

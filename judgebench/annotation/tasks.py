@@ -63,13 +63,13 @@ _Asked = tuple[ScreenField, Target]
 @dataclass(frozen=True, slots=True)
 class Built:
     """A screen, which has no id yet, and what is behind it: the targets of its fields, the question
-    that it belongs to, the systems whose texts it shows, and the known labels of a gold item."""
+    that it belongs to, the systems whose texts it shows, and the right labels of an anchor."""
 
     screen: Screen
     targets: Mapping[str, Target]
     question: str
     systems: str
-    gold: Mapping[str, str]
+    known: Mapping[str, str]
 
 
 def item_of(targets: Mapping[str, Target]) -> tuple[str, ...]:
@@ -143,9 +143,9 @@ class _Work:
         ]
         screen = Screen(id="", group=self.hidden(group), sections=tuple(texts), fields=fields)
         targets = {shown.key: target for shown, target in asked}
-        gold = self.setup.gold.get(rows[0].item_id, {})
-        question = "" if gold else group  # gold items are spread as those of one question are
-        return Built(screen, targets, question, ", ".join(sorted(names)), gold)
+        known = self.setup.known.get(rows[0].item_id, {})
+        question = "" if known else group  # anchors are spread as items of one question are
+        return Built(screen, targets, question, ", ".join(sorted(names)), known)
 
     def compared(self, texts: Mapping[str, str]) -> tuple[list[str], list[Section]]:
         """The ids of texts that are compared, in an order that says nothing, and the texts."""

@@ -30,7 +30,7 @@ def init(
     new_version: bool = flag("The study is there: take the items as they are."),
     protocol: ProtocolOption = None,
     anchors: int | None = option(
-        None, "N", "Answers with known labels for everybody, half with a severe flaw."
+        None, "N", "Answers with known labels for everybody, most with a severe flaw."
     ),
     anchors_from: list[Path] = option(
         (), "FILE", "A table, or a set of altered answers, to draw them from. Repeatable."
@@ -169,13 +169,15 @@ def sheet(
 
     Example: judgebench annotate sheet runs/labels ann --to ann.html
     """
-    from judgebench.annotation.export import replace_own
-    from judgebench.annotation.sheet import MARK
     from judgebench.annotation.sheet import sheet as made_sheet
     from judgebench.annotation.store import open_store
+    from judgebench.files import disk_errors, write_atomically
 
-    with open_store(study) as store:
-        replace_own(to, made_sheet(store, name).encode(), MARK, "sheet")
+    if to.exists():
+        raise SetupError(Problem("exists and is not overwritten", str(to), field="--to"))
+    with open_store(study) as store, disk_errors(to):
+        write_atomically(to, made_sheet(store, name).encode())
+    typer.echo(f"{to}: the page of {name}; what it saves is read by `judgebench annotate import`")
 
 
 @app.command("import")

@@ -410,13 +410,14 @@ def _kind(draft: Draft, settings: TableSettings) -> str:
         return "verdicts" if all(has_word(text, "models") for text in named) else "labels"
     if draft.of("judge", "status", "shown_first") and not draft.of("label"):
         return "verdicts"
+    has_texts = bool(draft.of("text", "messages")) and not draft.free()
+    # A judge's whole replies stand beside no question; `answers_for_judge.csv` is no judge's.
+    is_models = is_models and not (has_texts and draft.of("question"))
     if is_models or draft.of("verdict", "reply"):
         return "verdicts"
     if name & _PEOPLES_WORDS or draft.of("label", "labels"):
         return "labels"
-    if draft.of("text", "messages") and not draft.free():
-        return "answers"
-    return ""
+    return "answers" if has_texts else ""
 
 
 def _check_alike(labels: Draft, others: Sequence[Draft], settings: TableSettings) -> None:

@@ -8,7 +8,7 @@ import math
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -188,6 +188,12 @@ def collected_in(path: Path) -> Sequence[str]:
     """Sentences on how the labels in a file were collected, where a feature knows it; they begin as
     `records.COLLECTED` does. Raises SetupError."""
     return _known_of(path, "collected") or ()
+
+
+def anchors_in(path: Path) -> Sequence[Mapping[str, str]]:
+    """Rows of labels of answers whose right label is known, which a feature keeps beside the labels
+    in a file. Raises SetupError."""
+    return _known_of(table_in(path), "anchors") or ()
 
 
 def _known_of(path: Path, part: str) -> Any:

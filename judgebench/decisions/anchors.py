@@ -25,42 +25,42 @@ BOTH_MISS, FINDS_MORE = "both_miss", "p_judge_finds_more"
 
 
 def anchor_rows(study: Study, rule: DecisionRule) -> Results:
-    """What annotators and judges made of the study's anchors, on metrics with severe labels.
+    """Return the rows of the study's anchors, on metrics with severe labels.
 
     `found` and `false_alarms` are shares of the severe and of the other anchors that an annotator
     (`who`), the consensus of those in the bar, or a judge calls severe; a label that the judge owes
     is none. The others are those of `shared_misses`.
     """
-    known: Study = study.beside[ANCHORS]
+    anchors: Study = study.beside[ANCHORS]
     metrics = (m for m in study.rubric.metrics if m.has_severe and not m.several)
-    return Results(tuple(row for m in metrics for row in _of_metric(study, known, m, rule)))
+    return Results(tuple(row for m in metrics for row in _of_metric(study, anchors, m, rule)))
 
 
-def _of_metric(study: Study, known: Study, metric: Metric, rule: DecisionRule) -> Iterator[Row]:
+def _of_metric(study: Study, anchors: Study, metric: Metric, rule: DecisionRule) -> Iterator[Row]:
     severe_from = rule.severe_index(metric) or 0
-    ratings = known.humans[metric.id].ratings
     trusted = study.humans[metric.id].trusted(rule.replace.humans.bar)
+    ratings = anchors.humans[metric.id].ratings
     ratings = ratings.of([name for name in trusted if name in ratings.annotators])
     is_counted = (ratings.adjudicated >= 0) & (ratings.values >= 0).any(axis=1)
     ratings = ratings.at(np.flatnonzero(is_counted))
-    is_severe, clusters = ratings.adjudicated >= severe_from, known.clusters[ratings.rows]
+    is_severe, clusters = ratings.adjudicated >= severe_from, anchors.clusters[ratings.rows]
     consensus = np.maximum(settle(ratings.values, metric, study.config), 0)
-    by_people = consensus >= severe_from
-    raters = [("", who, own) for who, own in zip(ratings.annotators, ratings.values.T, strict=True)]
+    raters = [("", *rater) for rater in zip(ratings.annotators, ratings.values.T, strict=True)]
     raters.append(("", CONSENSUS, consensus))
     for judge in study.real_judges:
-        # What a judge owes is not called severe.
-        given = np.maximum(known.judged(judge, metric), 0)
-        own = np.where(known.asked(judge, metric), given, -1)
-        raters.append((judge.name, "", own[ratings.rows]))
-    for judge_name, who, own in raters:
-        is_called, has_label = own >= severe_from, own >= 0
+        # A label that the judge owes is not severe.
+        labels = np.maximum(anchors.judged(judge, metric), 0)
+        is_due = anchors.asked(judge, metric)
+        raters.append((judge.name, "", np.where(is_due, labels, -1)[ratings.rows]))
+    for judge_name, who, labels in raters:
+        is_called, has_label = labels >= severe_from, labels >= 0
         severe, others = is_severe & has_label, ~is_severe & has_label
         shares = {
             "found": _share(is_called, severe, clusters, rule.level),
             "false_alarms": _share(is_called, others, clusters, rule.level),
         }
         if judge_name:
+            by_people = consensus >= severe_from
             shares |= shared_misses(by_people, is_called, severe, clusters, rule.level)
         for statistic, share in shares.items():
             yield Row("anchors", statistic, share, judge_name, metric.id, {"who": who})

@@ -548,20 +548,14 @@ def threshold_text(threshold: float) -> str:
 
 
 def anchor_sentences(decisions: Decisions) -> Iterator[str]:
-    """Say what share of severe anchors annotators and judges may both miss, where a judge finds
-    more than they do, which judge has no verdict on them, and what anchors cannot show."""
-    lacking = {
-        judge
-        for judge in decisions.judges
-        if any(decisions.anchors)
-        and not any(
-            row.estimate.n for row in decisions.anchors.select("anchors", "found", judge=judge)
-        )
-    }
-    for judge in sorted(lacking):
+    """Say which judge has no verdict on the anchors, what share of the severe ones annotators and
+    judges may both miss, where a judge finds more than they do, and what anchors cannot show."""
+    rows = decisions.anchors.select("anchors", "found")
+    judges = {row.judge for row in rows if row.estimate.n}
+    for judge in sorted({row.judge for row in rows if "" in judges} - judges):
         yield (
-            f"{judge} has no verdict on the anchors. Where a table of answers is given it must "
-            "hold them too (answers_for_judge.csv has all): verdicts on others are not read."
+            f"{judge} has no verdict on the anchors: let it judge answers_for_judge.csv of the "
+            "study, which has all answers."
         )
     for row in decisions.anchors.select("anchors"):
         share, about = row.estimate, f"{decisions.titles[row.metric]}, {row.judge}: annotators"

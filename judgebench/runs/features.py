@@ -66,6 +66,8 @@ class FeatureParts:
     rows: ReadRows | None = None  # of its table, like those of a CSV
     rubric: Callable[[Path], Rubric | None] | None = None  # of the labels in its table
     collected: Callable[[Path], Sequence[str]] | None = None  # see `Dataset`
+    # The labels of answers whose right label is known, beside those in its table.
+    anchors: Callable[[Path], Sequence[Mapping[str, str]]] | None = None
 
 
 def learnings() -> list[Learning]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from judgebench.errors import Problem, SetupError, raise_any
-from judgebench.records import ADJUDICATED
+from judgebench.records import ADJUDICATED, Answer
 from judgebench.rubric import Rubric, load_rubric, one_or_more
 from judgebench.runs.open import Truth, is_run, open_run, truth_config
 from judgebench.stats.intervals import LEVEL
@@ -146,10 +146,13 @@ def study(
     >>> [judge.name for judge in study.judges if judge.kind == "judge"]
     ['my-judge']
     """
+    import pandas as pd
+
     from judgebench.data.findings import REPEATED
     from judgebench.data.layout import layout_notes
     from judgebench.data.load import read_study
     from judgebench.data.rows import WHOLE_REPLY
+    from judgebench.data.tables import anchors_in
     from judgebench.judges.config import RecordedConfig
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import (
@@ -167,7 +170,8 @@ def study(
     data = read_study(known)
     whole, used = known.rubric, data.metrics
     measured = whole.only([m.id for m in whole.metrics if m.id in used or WHOLE_REPLY in used])
-    rows = indexed(data.answers)
+    anchors = [row for x in known.sheets if x.has_labels for row in anchors_in(x.source.path)]
+    rows = indexed([*data.answers, *_lacking(data.answers, anchors)])
     people = annotators_as_judges(as_judges, measured, rows, data.labels)
     names = [judge.name for judge in people]
     config = truth_config({**known.truth, **_changes(truth)}, TruthConfig())
@@ -199,9 +203,19 @@ def study(
         notes=(*columns_notes, *collected, *in_data, *made.notes),
         unconfirmed_question=known.unconfirmed_question, sources=data.sources,
     )  # fmt: skip
+    made = with_anchors(made, pd.DataFrame(anchors)) if anchors else made
     if noticed := [*map(str, (*problems, *makers)), *made.gaps]:
         warnings.warn("\n".join(noticed), stacklevel=2)
     return made
+
+
+def _lacking(answers: Sequence[Answer], anchors: Sequence[Mapping[str, str]]) -> Iterator[Answer]:
+    """The anchors that are not among the answers; their texts are the study's."""
+    ids = {answer.item_id for answer in answers}
+    groups = {row["item_id"]: row.get("group", "") for row in anchors}
+    for item_id, group in groups.items():
+        if item_id not in ids:
+            yield Answer(item_id, "", group=group)
 
 
 def _layout_of(

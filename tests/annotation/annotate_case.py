@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from judgebench.annotation.export import key_of, rows_of
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.annotation.server import Server, Site, listening, running
-from judgebench.annotation.store import SERVED, Event, Store, open_store
+from judgebench.annotation.store import SERVED, Event, Store, open_store, snapshot
 from judgebench.rubric import Rubric
 
 YES_NO = (Option(value="yes", text="Yes"), Option(value="no", text="No"))
@@ -76,6 +77,14 @@ def give_labels(
         for key, label in labels.items()
     ]
     assert not store.save(annotator, events).refused
+
+
+def label_rows(study: Path, *, calibration: bool = False) -> list[dict[str, str]]:
+    """The labels of a study that an export holds, in long form."""
+    rounds = ("main", "calibration") if calibration else ("main",)
+    with snapshot(study) as store:
+        screens = [name for name, screen in store.screens.items() if screen.round in rounds]
+        return rows_of(store, key_of(store), screens)
 
 
 @dataclass

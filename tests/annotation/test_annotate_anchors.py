@@ -50,8 +50,8 @@ def anchor_ids(study: Path) -> dict[str, str]:
     """The ids of anchors, by screen."""
     with open_store(study) as store:
         screens = key_of(store).screens
-        gold = [name for name, screen in store.screens.items() if screen.round == "gold"]
-    return {name: item_of(screens[name])[-1] for name in gold}
+        anchors = [name for name, screen in store.screens.items() if screen.round == "anchor"]
+    return {name: item_of(screens[name])[-1] for name in anchors}
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -104,7 +104,7 @@ def test_the_judge_gets_them_in_the_same_table(tmp_path: Path) -> None:
 
     texts = [row["text"] for row in rows if row["item_id"] in anchor_ids(study).values()]
     assert (len(rows), len(texts)) == (12 + 8, 8)
-    assert sum("Go away" in text for text in texts) == 4
+    assert sum("Go away" in text for text in texts) == 6
     assert {*rows[0]} == {"item_id", "question", "reference", "text"}
     is_anchor = [row["text"] in texts for row in rows]
     assert True in is_anchor[:12]
@@ -121,9 +121,11 @@ def test_the_same_seed_draws_the_same_and_another_does_not(tmp_path: Path) -> No
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_from_labels_to_a_decision(tmp_path: Path, call: Call) -> None:
-    """People miss half of the flaws and the judge sees all: the decision says so."""
-    study = made(tmp_path, anchors=12, anchors_from=[anchor_table(tmp_path)])
+@pytest.mark.parametrize("answers", ["", "answers.csv", "study/answers_for_judge.csv"])
+def test_from_labels_to_a_decision(tmp_path: Path, call: Call, answers: str) -> None:
+    """People miss half of the flaws and the judge sees all: the decision says so, whether a table
+    of answers has the anchors or not."""
+    study = made(tmp_path, anchors_from=[anchor_table(tmp_path)])
 
     def blind(name: str, text: str) -> str:
         is_seen = text[-2] in "012"
@@ -132,9 +134,10 @@ def test_from_labels_to_a_decision(tmp_path: Path, call: Call) -> None:
     label_all(study, blind)
     code, out, _ = call("annotate", "export", study)
     assert code == 0
-    assert f"VERDICTS.csv --anchors {study / 'anchors.csv'}" in out
+    assert f"Next: judgebench decide {study} VERDICTS.csv;" in out
     labels, anchors = read(study / "labels.csv"), read(study / "anchors.csv")
-    assert not {row["item_id"] for row in labels} & {row["item_id"] for row in anchors}
+    labelled = {row["item_id"] for row in labels if row["label"]}
+    assert not labelled & {row["item_id"] for row in anchors}
     right = [row for row in anchors if row["annotator"] == "adjudicated"]
     assert sorted(row["label"] for row in right) == ["Kind"] * 6 + ["Rude"] * 6
     assert len(anchors) == 12 * 4
@@ -146,13 +149,14 @@ def test_from_labels_to_a_decision(tmp_path: Path, call: Call) -> None:
     table(verdicts, ["item_id", "tone"], rows)
     rule = tmp_path / "rule.yaml"
     rule.write_text("replace: {anchors: 0.1}\n")
-    command = ["decide", study, verdicts, "--anchors", study / "anchors.csv"]
+    command = ["decide", study, verdicts, *([tmp_path / answers] if answers else [])]
     code, out, err = call(*command, "--rule", rule, "--json")
 
     assert code == 0, err
     (decision,) = json.loads(out)["decisions"]
     (condition,) = [c for c in decision["conditions"] if c["key"] == "anchors"]
     assert (condition["state"], condition["value"], condition["n"]) == ("unclear", 0.0, 6)
+    assert decision["accuracy"]["n"] == 12
     code, out, err = call("report", *command[1:], "--rule", rule, "--to", tmp_path / "report", "-q")
     assert code == 0, err
     results = pd.read_csv(tmp_path / "report" / "results.csv")
@@ -162,22 +166,38 @@ def test_from_labels_to_a_decision(tmp_path: Path, call: Call) -> None:
     assert shares == {**dict.fromkeys((*PEOPLE, "consensus"), 0.5), "verdicts": 1.0}
 
 
+def test_labels_and_anchors_in_files_decide_as_the_study_does(tmp_path: Path) -> None:
+    study = made(tmp_path, anchors_from=[anchor_table(tmp_path)])
+    label_all(study, careful)
+    export(study)
+    answers = pd.read_csv(study / "answers_for_judge.csv")
+    verdicts = answers[["item_id"]].assign(tone=[careful("", text) for text in answers.text])
+
+    by_study = jb.decide(study, verdicts).to_frame()
+    tables = jb.study(study / "labels.csv", verdicts, rubric=tmp_path / "mine.yaml")
+    by_files = jb.decide(tables, anchors=study / "anchors.csv").to_frame()
+
+    keys = ["analysis", "statistic", "who", "judge", "metric", "value", "n"]
+    anchors = [frame[frame.analysis == "anchors"][keys] for frame in (by_study, by_files)]
+    pd.testing.assert_frame_equal(*(frame.reset_index(drop=True) for frame in anchors))
+    assert len(anchors[0]) > 0
+
+
 @pytest.mark.skipif("stress" not in FEATURES, reason="needs the feature `stress`")
 def test_a_set_gives_flawed_answers_and_sound_parents_of_people(tmp_path: Path) -> None:
     failed = {"checks": {"length": "it is too long"}}
     mild = {"must_worsen": {"tone": "Curt"}}
     source = altered_set(tmp_path, {}, {}, failed, mild)
-    study = made(tmp_path, anchors=2, anchors_from=[source])
+    study = made(tmp_path, anchors_from=[source])
     texts = {row["item_id"]: row["text"] for row in read(study / "answers_for_judge.csv")}
     kinds = sorted(texts[item] for item in anchor_ids(study).values())
-    assert kinds[0] == "Get lost."
-    assert kinds[1] in ("Sit, 0.", "Sit, 1.")
+    assert kinds == ["Get lost.", "Get lost.", "Sit, 0.", "Sit, 1."]
 
 
 @pytest.mark.skipif("stress" not in FEATURES, reason="needs the feature `stress`")
 def test_parents_of_a_generated_set_are_not_known_to_be_good(tmp_path: Path) -> None:
     source = altered_set(tmp_path, *[{"generator": "rule"}] * 4)
-    with pytest.raises(jb.SetupError, match="lacking are 0 with a severe flaw and 2 good"):
+    with pytest.raises(jb.SetupError, match="lacking are 0 with a severe flaw and 1 good"):
         made(tmp_path, anchors=4, anchors_from=[source])
     study = made(tmp_path, anchors=4, anchors_from=[source, anchor_table(tmp_path, GOOD)])
     assert len(anchor_ids(study)) == 4
@@ -195,7 +215,7 @@ def test_the_shipped_set_is_the_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        (GOOD, "lacking are 2 with a severe flaw and 0 good ones"),
+        (GOOD, "lacking are 3 with a severe flaw and 0 good ones;.*--anchors-from"),
         ([*FLAWED, [*GOOD[0][:3], ""]], "known.csv: has no known label; found fine-0"),
         ([*FLAWED, [*GOOD[0][:3], "Lovely"]], "known.csv:8: tone: .*'Lovely'"),
     ],
@@ -213,7 +233,7 @@ def test_bad_tables_are_named(
 
 def test_a_new_version_keeps_the_anchors_of_the_file(tmp_path: Path) -> None:
     anchor_table(tmp_path)
-    keys = {"gold": ["known.csv"], "anchors": 4, "metrics": ["tone"]}
+    keys = {"anchors_from": ["known.csv"], "anchors": 4, "metrics": ["tone"]}
     study = jb.annotate(study_file(tmp_path, **keys), tmp_path / "study").study
     before = anchor_ids(study)
     told = repr(jb.annotate(tmp_path / "annotate.yaml", study, new_version=True))
@@ -221,11 +241,10 @@ def test_a_new_version_keeps_the_anchors_of_the_file(tmp_path: Path) -> None:
     assert anchor_ids(study) == before
 
 
-def test_gold_items_are_exported_in_the_same_way(tmp_path: Path) -> None:
-    anchor_table(tmp_path)
-    file = study_file(tmp_path, metrics=["tone"], per_item=3, gold="known.csv")
-    study = jb.annotate(file, tmp_path / "study").study
+def test_without_a_number_all_are_anchors_and_are_exported(tmp_path: Path) -> None:
+    study = made(tmp_path, anchors_from=[anchor_table(tmp_path)])
     label_all(study, careful)
     export(study)
-    known = {row["item_id"] for row in read(study / "anchors.csv")}
-    assert known == {row[0] for row in GOOD + FLAWED}
+    exported = {row["item_id"] for row in read(study / "anchors.csv")}
+    assert len(exported) == len(GOOD + FLAWED)
+    assert exported == {*anchor_ids(study).values()}

@@ -43,11 +43,11 @@ class Example:
     def bench(self) -> Path:
         return self.folder / "annotate" / "bench.yaml"
 
-    def study(self, labels: pd.DataFrame | Path) -> jb.Study:
+    def study(self, labels: pd.DataFrame | Path, **columns: str) -> jb.Study:
         demo = self.folder / "demo"
         verdicts = {"qwen": demo / "qwen2.5-coder-1.5b.csv"}
         return jb.study(
-            labels, verdicts, demo / "answers.csv", rubric="medical-safety",
+            labels, verdicts, demo / "answers.csv", rubric="medical-safety", columns=columns,
         )  # fmt: skip
 
 
@@ -114,7 +114,9 @@ def test_the_export_goes_through_run_and_decide_without_an_edit(
 
 def test_labels_are_those_of_the_same_cells_whichever_way_they_come(example: Example) -> None:
     annotate = example.folder / "annotate"
-    expected = jb.decide(example.study(example.expected)).to_frame()
+    # An export says that its labels are blind, and which items are of one question.
+    blind = example.expected.assign(made_blind="yes")
+    expected = jb.decide(example.study(blind, question="question")).to_frame()
     for source in ("labels.csv", f"study/{SERVED}"):
         found = jb.decide(example.study(annotate / source)).to_frame()
         pd.testing.assert_frame_equal(found, expected)

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from annotate_case import give_labels
+from annotate_case import give_labels, label_rows
 
 import judgebench as jb
-from judgebench.annotation.export import export, label_rows
+from judgebench.annotation.export import export
 from judgebench.annotation.screens import Screen, ScreenField, Section
 from judgebench.annotation.store import Store, snapshot
 from judgebench.data.layout import layout_notes
@@ -133,7 +133,7 @@ def test_the_calibration_round_is_left_out_unless_asked_for(tmp_path: Path) -> N
         assert brief(label_rows(tmp_path)) == ["i2 ann harm yes"]
         assert len(label_rows(tmp_path, calibration=True)) == 3
         said = export(tmp_path)
-    assert "left out: 2 labels of calibration or gold items" in said
+    assert "left out: 2 labels of calibration or of anchors" in said
 
 
 def test_labels_of_what_has_changed_are_left_out(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_the_table_says_what_was_left_out_and_is_read_as_data(
     file = tmp_path / "labels.csv"
     assert code == 0
     assert out.startswith(f"{file}: 2 rows\n")
-    assert "left out: 2 labels of calibration or gold items" in out
+    assert "left out: 2 labels of calibration or of anchors" in out
     read = load_data([file], RUBRIC)
     assert [(label.item_id, label.label) for label in read.labels] == [
         ("i2", "yes"),

@@ -680,8 +680,8 @@ def test_an_offline_sheet_gives_the_same_labels(browser: Browser, tmp_path: Path
 
     browser.run(visit)
     back = tmp_path / "ann.events.json"
-    assert import_events(folder, back) == ("ann: 5 of 5 labels were taken", [])
-    assert import_events(folder, back) == ("ann: 5 of 5 labels were taken", [])
+    assert import_events(folder, back) == ("ann: 5 new labels taken, 0 were there already", [])
+    assert import_events(folder, back) == ("ann: 0 new labels taken, 5 were there already", [])
     assert kept(folder, "ann")["s2"] == {"harm": "Mild", "empathy": "Warm", "consensus": "With"}
 
 

@@ -7,13 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from annotate_case import Person, command, enters, served
+from annotate_case import Person, command, enters, label_rows, served
 from browser import Browser, NewTab, Tab, needs_axe, needs_browser
 from built_case import study_file, table
 from page_case import SAVED, TITLE
 
 import judgebench as jb
-from judgebench.annotation.export import label_rows
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import SERVED, Store
@@ -28,7 +27,6 @@ TONE = {
 }  # fmt: skip
 RIGHT = {
     "quartz-0s": ("Calm", "Warm"),
-    "gold-1": ("Calm", "Warm"),
     "quartz-1h": ("Curt", "Rude"),
 }  # else Warm alone
 CHECKED = "[...document.querySelectorAll('#fields :checked')].map(e => e.value).join('+')"
@@ -52,7 +50,8 @@ def items_of(study: Path) -> dict[str, str]:
 
 def says(who: str, item: str) -> str:
     """Ben turns the order around; cem gives one label only."""
-    labels = RIGHT.get(item, ("Warm",))
+    is_anchor = not item.startswith("quartz")  # the ids of anchors say nothing
+    labels = RIGHT["quartz-0s"] if is_anchor else RIGHT.get(item, ("Warm",))
     return " | ".join({"ann": labels, "ben": labels[::-1], "cem": labels[-1:]}[who])
 
 
@@ -157,14 +156,14 @@ def test_the_lead_counts_every_label_and_adjudicates_sets(tmp_path: Path) -> Non
 def test_a_known_set_is_found_in_whatever_order(tmp_path: Path) -> None:
     tmp_path.mkdir(exist_ok=True)
     table(
-        tmp_path / "gold.csv", ["item_id", "question", "text", "tone"],
-        [["gold-1", "Is tea good?", "Yes.", "Warm; Calm"]],
+        tmp_path / "known.csv", ["item_id", "question", "text", "tone"],
+        [["known-1", "Is tea good?", "Yes.", "Warm; Calm"]],
     )  # fmt: skip
-    study = made(tmp_path, gold="gold.csv")
+    study = made(tmp_path, anchors_from="known.csv")
     everybody_labels(study)
     with closing(Store(study / SERVED)) as store:
         found = Collected(store)
-    hits = {row.keys["who"]: row.estimate.value for row in found.gold}
+    hits = {row.keys["who"]: row.estimate.value for row in found.hits}
     assert hits == {"ann": 1, "ben": 1, "cem": 0}
     (missed,) = found.figures["missed"]
     assert missed["said"] == {"cem": "Warm"}

@@ -40,20 +40,18 @@ def n_events(study: Path) -> int:
 
 def test_a_sheet_is_one_file_about_one_person(study: Path, tmp_path: Path, call: Call) -> None:
     to = tmp_path / "ann.html"
-    assert call("annotate", "sheet", str(study), "ann", "--to", str(to)) == (0, "", "")
+    code, out, _ = call("annotate", "sheet", str(study), "ann", "--to", str(to))
+    assert (code, out.startswith(f"{to}: the page of ann")) == (0, True)
     page = to.read_text("utf-8")
     assert '"s1"' in page
     assert '"s2"' not in page
     code, _, err = call("annotate", "sheet", str(study), "zoe", "--to", str(tmp_path / "zoe.html"))
     assert (code, "is not among the annotators" in err) == (2, True)
     assert not (tmp_path / "zoe.html").exists()
-    assert call("annotate", "sheet", str(study), "ann", "--to", str(to))[0] == 0
-    for other in (given(study, {}), tmp_path / "answers.csv"):
-        before = other.read_bytes() if other.exists() else b"item_id,answer\n"
-        other.write_bytes(before)
-        code, _, err = call("annotate", "sheet", str(study), "ann", "--to", str(other))
-        assert (code, "is no sheet, and is not overwritten" in err) == (2, True), err
-        assert other.read_bytes() == before
+    to.write_text("another page")
+    code, _, err = call("annotate", "sheet", str(study), "ann", "--to", str(to))
+    assert (code, f"{to}: --to: exists and is not overwritten" in err) == (2, True), err
+    assert to.read_text() == "another page"
     nowhere = tmp_path / "nowhere" / "ann.html"
     code, _, err = call("annotate", "sheet", str(study), "ann", "--to", str(nowhere))
     assert (code, f"{nowhere} cannot be written" in err) == (1, True), err
@@ -64,12 +62,13 @@ def test_events_are_added_once_and_what_does_not_fit_is_named(study: Path, call:
     others = {"client_id": "2" * 16, "screen": "s2", "hash": plain("s2").hash}
     file = given(study, {}, wrong, others)
     code, out, err = call("annotate", "import", str(study), str(file))
-    assert (code, out) == (1, "ann: 1 of 3 labels were taken\n")
+    assert (code, out) == (1, "ann: 1 new label taken, 0 were there already\n")
     assert err.splitlines() == [
         "refused:", "event 2 (s1, harm: 'perhaps'): is no label",
         "event 3 (s2, harm: 'yes'): is not yours to label",
     ]  # fmt: skip
-    assert call("annotate", "import", str(study), str(file))[1].startswith("ann: 1 of 3 labels")
+    again = call("annotate", "import", str(study), str(file))[1]
+    assert again == "ann: 0 new labels taken, 1 were there already\n"
     assert n_events(study) == 1
 
 

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from annotate_case import give_labels
+from annotate_case import give_labels, label_rows
 
 import judgebench as jb
-from judgebench.annotation.export import label_rows
 from judgebench.annotation.store import open_store
 from judgebench.decisions.decision import Outcome
 from judgebench.planning.design import Design

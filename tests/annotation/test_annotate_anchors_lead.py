@@ -1,14 +1,14 @@
-"""Items with known labels: mixed in, and on the lead's page."""
+"""Anchors from a table: hidden among the items, and counted on the lead's page."""
 
 import json
 from pathlib import Path
 
 import pytest
-from annotate_case import Person, Running, served
+from annotate_case import Person, Running, label_rows, served
 from built_case import study_file, table
 
 from judgebench.annotation import server
-from judgebench.annotation.export import export, key_of, label_rows
+from judgebench.annotation.export import export, key_of
 from judgebench.annotation.init import annotate
 from judgebench.annotation.lead import Collected
 from judgebench.annotation.store import open_store
@@ -17,12 +17,13 @@ from judgebench.errors import SetupError
 
 COLUMNS = ["item_id", "question", "text", "tone", "truth"]
 ROWS = [
-    ["gold-1", "Is tea good?", "Drink some.", "Kind", ""],
-    ["gold-2", "Is salt good?", "Go away.", "Rude", "No"],
-    ["gold-3", "Is fat good?", "A little.", "Kind", "Yes"],
-    ["gold-0", "Is rice good?", "Hm.", "Curt", ""],
+    ["known-1", "Is tea good?", "Drink some.", "Kind", ""],
+    ["known-2", "Is salt good?", "Go away.", "Rude", "No"],
+    ["known-3", "Is fat good?", "A little.", "Kind", "Yes"],
+    ["known-0", "Is rice good?", "Hm.", "Curt", ""],
 ]
-LABELS = {"gold-1": "Kind", "gold-2": "Rude", "gold-3": "Kind", "gold-0": "Curt"}
+LATER = ["known-4", "Is ice good?", "No.", "Curt", ""]
+LABELS = {"known-1": "Kind", "known-2": "Rude", "known-3": "Kind", "known-0": "Curt"}
 
 
 @pytest.fixture(autouse=True)
@@ -30,21 +31,24 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_FIGURES_S", 0)
 
 
-def gold_file(folder: Path, rows: list[list[str]] = ROWS) -> Path:
-    """An annotate.yaml of 12 answers and these gold items, two of which are known on one metric."""
-    file = study_file(folder, gold="gold.csv", metrics=["tone", "truth"], calibration=1)
-    table(folder / "gold.csv", COLUMNS, rows)
+def anchor_file(folder: Path, rows: list[list[str]] = ROWS) -> Path:
+    """An annotate.yaml of 12 answers and these anchors, two of which are known on one metric."""
+    file = study_file(folder, anchors_from="known.csv", metrics=["tone", "truth"], calibration=1)
+    table(folder / "known.csv", COLUMNS, rows)
     return file
 
 
 def made(folder: Path) -> Path:
-    return annotate(gold_file(folder), folder / "study").study
+    return annotate(anchor_file(folder), folder / "study").study
 
 
 def ids(study: Path) -> dict[str, str]:
-    """The items by screen."""
+    """The items by screen: those of the data, and anchors by their ids in the table."""
     with open_store(study) as store:
-        return {name: item_of(of)[-1] for name, of in key_of(store).screens.items()}
+        names = {name: item_of(of)[-1] for name, of in key_of(store).screens.items()}
+        texts = {name: screen.sections[-1].text for name, screen in store.screens.items()}
+    anchors = {text: item_id for item_id, _, text, *_ in [*ROWS, LATER]}
+    return {name: anchors.get(texts[name], item_id) for name, item_id in names.items()}
 
 
 def by_item(study: Path, name: str) -> list[str]:
@@ -60,9 +64,9 @@ def label_item(person: Person, screen: str, tone: str, truth: str = "Yes") -> No
     assert len(saved["saved"]) == 2, saved
 
 
-def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path: Path) -> None:
-    told = repr(annotate(gold_file(tmp_path), tmp_path / "study"))
-    assert "4 gold items for everybody" in told
+def test_anchors_of_a_table_are_hidden_among_everybodys_others(tmp_path: Path) -> None:
+    report = repr(annotate(anchor_file(tmp_path), tmp_path / "study"))
+    assert "4 anchors hidden among the items of everybody" in report
     orders = {name: by_item(tmp_path / "study", name) for name in ("ann", "ben", "cem")}
     for own in orders.values():
         rest = own[1:]  # behind the item for calibration
@@ -78,10 +82,10 @@ def test_gold_items_are_among_everybodys_others_and_nothing_tells_them(tmp_path:
         shown = {of[i["id"]]: ann.gets(f"/api/screen/{i['id']}") for i in work["items"]}
         keys = {json.dumps([sorted(one), sorted(one["screen"])]) for one in shown.values()}
         assert len(keys) == 1
-        assert "known" not in json.dumps(shown)
+        assert "known" not in json.dumps([*shown.values()])
 
 
-def test_gold_items_are_not_exported(tmp_path: Path) -> None:
+def test_anchors_are_not_exported_with_the_labels(tmp_path: Path) -> None:
     study = made(tmp_path)
     of = ids(study)
     with served(study) as site:
@@ -95,12 +99,12 @@ def test_gold_items_are_not_exported(tmp_path: Path) -> None:
         assert not exported & {*LABELS, *calibration}
         assert {x["item_id"] for x in label_rows(study, calibration=True)} == exported | calibration
         said = export(study)
-        assert "left out: 20 labels of calibration or gold items" in said
+        assert "left out: 20 labels of calibration or of anchors" in said
 
 
 def answered(site: Running, of: dict[str, str]) -> None:
-    """ann knows all gold items but one; ben misses two, and cannot tell of another."""
-    for name, wrong in (("ann", {"gold-3": "Rude"}), ("ben", {"gold-1": "Rude", "gold-3": ""})):
+    """ann knows all anchors but one; ben misses two, and cannot tell of another."""
+    for name, wrong in (("ann", {"known-3": "Rude"}), ("ben", {"known-1": "Rude", "known-3": ""})):
         person = site.enters(name)
         for item in person.gets("/api/work")["items"]:
             known = LABELS.get(of[item["id"]], "Kind")
@@ -115,40 +119,56 @@ def test_the_lead_sees_hits_and_misses_and_nobody_is_left_out(tmp_path: Path) ->
         lead = site.enters("lead")
         figures, items = lead.gets("/api/lead"), lead.gets("/api/lead/items")
         disputed = {case["screen"] for case in lead.gets("/api/lead/disagreements")}
-    differ = {of[item["screen"]] for item in items if item["differ"] and item["round"] == "gold"}
-    assert differ == {"gold-1"}
-    assert not [name for name in disputed if of[name].startswith("gold")]
-    found = {(x["who"], x["metric"]): (round(x["value"] * x["n"]), x["n"]) for x in figures["gold"]}
-    assert found == {
+    assert {of[item["screen"]] for item in items if item["round"] == "anchor"} == {*LABELS}
+    assert not [item for item in items if item["differ"] and item["round"] == "anchor"]
+    assert not [name for name in disputed if of[name].startswith("known")]
+    rows = figures["anchors"]
+    hits = {(x["who"], x["metric"]): (round(x["value"] * x["n"]), x["n"]) for x in rows}
+    assert hits == {
         ("ann", "tone"): (3, 4), ("ann", "truth"): (1, 2),
         ("ben", "tone"): (2, 4), ("ben", "truth"): (1, 2),
     }  # fmt: skip
-    one = next(x for x in figures["gold"] if (x["who"], x["metric"]) == ("ann", "tone"))
+    one = next(x for x in rows if (x["who"], x["metric"]) == ("ann", "tone"))
     assert (round(one["low"], 2), round(one["high"], 2)) == (0.19, 0.99)  # exact, of 3 of 4
     missed = {(of[x["screen"]], x["metric"]): (x["known"], x["said"]) for x in figures["missed"]}
     assert missed == {
-        ("gold-1", "tone"): ("Kind", {"ben": "Rude"}),
-        ("gold-2", "truth"): ("No", {"ann": "Yes", "ben": "Yes"}),
-        ("gold-3", "tone"): ("Kind", {"ann": "Rude", "ben": ""}),
+        ("known-1", "tone"): ("Kind", {"ben": "Rude"}),
+        ("known-2", "truth"): ("No", {"ann": "Yes", "ben": "Yes"}),
+        ("known-3", "tone"): ("Kind", {"ann": "Rude", "ben": ""}),
     }
     assert {name: of["of"] for name, of in figures["rounds"].items()} == {
-        "main": 11, "calibration": 1,
+        "main": 11 + 4, "calibration": 1,
     }  # fmt: skip
-    # Labels of gold items alone are in no other figure.
+    # Labels of anchors alone are in no other figure.
     used = next(x for x in figures["distribution"] if x["metric"] == "tone")
     assert sum(used["people"]["ann"]) == len(by_item(study, "ann")) - 4
     assert {row["annotator"] for row in label_rows(study)} == {"ann", "ben"}
     with open_store(study) as store:
-        assert "Gold items: known labels found" in str(Collected(store))
+        assert "Anchors: right labels given" in str(Collected(store))
 
 
-def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Path) -> None:
+def test_an_anchor_that_nobody_labelled_is_open(tmp_path: Path) -> None:
+    study = made(tmp_path)
+    of = ids(study)
+    with served(study) as site:
+        for name in ("ann", "ben", "cem"):
+            person = site.enters(name)
+            for item in person.gets("/api/work")["items"]:
+                if of[item["id"]] != "known-2":
+                    label_item(person, item["id"], "Kind")
+    with open_store(study) as store:
+        collected = Collected(store)
+    assert collected.figures["rounds"]["main"] == {"of": 15, "complete": 14}
+    assert "14 of 15 items of the main round are complete." in str(collected)
+
+
+def test_anchors_can_come_later_and_new_people_have_them_too(tmp_path: Path) -> None:
     study = made(tmp_path)
     with served(study) as site:
         ann = site.enters("ann")
         for item in ann.gets("/api/work")["items"]:
             label_item(ann, item["id"], "Kind")
-    file = gold_file(tmp_path, [*ROWS, ["gold-4", "Is ice good?", "No.", "Curt", ""]])
+    file = anchor_file(tmp_path, [*ROWS, LATER])
     text = file.read_text().replace("- cem", "- cem\n- dot")
     file.write_text(text)
     before = {name: by_item(study, name) for name in ("ann", "ben", "cem")}
@@ -156,17 +176,17 @@ def test_gold_items_can_come_later_and_are_those_of_new_people_too(tmp_path: Pat
     for name, own in before.items():
         now = by_item(study, name)
         assert now[: len(own)] == own
-        assert {*now[len(own) :]} == {"gold-4"}
+        assert {*now[len(own) :]} == {"known-4"}
     dot = by_item(study, "dot")
-    assert {*LABELS, "gold-4"} < {*dot}
+    assert {*LABELS, "known-4"} < {*dot}
     # Labels of before count on.
     kept = {row["item_id"] for row in label_rows(study) if row["annotator"] == "ann"}
     assert kept == {x for x in before["ann"] if x.startswith("quartz")} - {before["ann"][0]}
 
 
 WRONG = {
-    "none": ([*ROWS, ["x", "Q?", "A.", "", ""]], "has no known label; found x"),
-    "twice": ([*ROWS, ["quartz-0s", "Q?", "A.", "Kind", ""]], "is one of the items; found quartz"),
+    "no label": ([*ROWS, ["x", "Q?", "A.", "", ""]], "has no known label; found x"),
+    "two labels": ([*ROWS, [*ROWS[0][:3], "Rude", ""]], "Kind"),
 }
 
 
@@ -174,11 +194,11 @@ WRONG = {
 def test_what_no_study_can_hold_is_reported(tmp_path: Path, name: str) -> None:
     rows, message = WRONG[name]
     with pytest.raises(SetupError, match=message):
-        annotate(gold_file(tmp_path, rows), tmp_path / "study")
+        annotate(anchor_file(tmp_path, rows), tmp_path / "study")
     assert not (tmp_path / "study").exists()
 
 
-def test_gold_items_are_of_the_task_labels(tmp_path: Path) -> None:
-    file = study_file(tmp_path, "ranking", gold="gold.csv")
-    with pytest.raises(SetupError, match="gold: is for other tasks"):
+def test_anchors_are_of_the_task_labels(tmp_path: Path) -> None:
+    file = study_file(tmp_path, "ranking", anchors_from="known.csv")
+    with pytest.raises(SetupError, match="anchors: is for other tasks"):
         annotate(file, tmp_path / "study")
