@@ -8,6 +8,7 @@ JudgebenchError
 └── RunError            a retry may help: the endpoint, the network, the disk
     ├── BudgetSpent     the user's budget is used up; everything done is kept
     ├── EndpointDown    an endpoint stopped answering; what was not answered is not lost
+    ├── BackendFailed   a backend that somebody wrote in Python raised an exception
     ├── JudgesStopped   some judges stopped and are left out; the others are done
     ├── DiskFailed      the disk is full or not writable; what was written stays readable
     └── RunLocked       another process writes to this run folder
@@ -180,6 +181,10 @@ class BudgetSpent(RunError):
 
 class EndpointDown(RunError):
     """An endpoint did not answer in time; rerun to resume with what it left unanswered."""
+
+
+class BackendFailed(RunError):
+    """A backend that somebody wrote in Python raised an exception, which is the cause of this."""
 
 
 class JudgesStopped(RunError):

@@ -137,7 +137,7 @@ def check(
     warning: labels.csv:34: scientific_consensus: blank cell, counted as no label (1 time, row 34)
     No errors.
     These files support:
-      verdicts of its judges        yes  judgebench run bench.yaml
+      verdicts of its judges           yes  judgebench run bench.yaml
     ...
     """
     known = str(rubric) if rubric else None

@@ -50,9 +50,9 @@ _LACKING = {
     "third": "a third annotator: with two, a judge must match both",
     "unlabelled": "verdicts on answers that nobody labelled: narrower intervals than labels alone",
     "watch": "after REPLACE or ASSIST: judgebench watch judge.json NEW-LABELS NEW-VERDICTS",
-    "order": "REPLACE asks which labels are worse (--order, or `order` in a rubric)",
-    "question": "REPLACE asks which items belong together (--question COLUMN, --independent-items)",
-    "blind": "REPLACE asks whether annotators saw a model's label (--blind yes, --blind no)",
+    "order": "REPLACE requires the order of labels (--order, or `order` in a rubric)",
+    "question": "REPLACE requires each item's question (--question COLUMN, --independent-items)",
+    "blind": "REPLACE requires to know if annotators saw a model's label (--blind yes, --blind no)",
 }
 
 

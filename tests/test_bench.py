@@ -11,6 +11,7 @@ from judgebench.runs.bench import Bench
 from judgebench.runs.load import load_bench
 
 Load = Callable[[str], Bench]
+Told = Callable[[str], list[str]]
 HEAD = "name: x\nrubric: support-tone\ndata: [answers.csv, labels.csv]\n"
 
 
@@ -43,7 +44,18 @@ def told(load: Load, tmp_path: Path) -> Callable[[str], list[str]]:
     return of
 
 
-Told = Callable[[str], list[str]]
+def test_a_script_lies_beside_the_benchmark(load: Load) -> None:
+    bench = load(HEAD + "judges:\n  - {name: a, backend: 'scripted:s.jsonl'}\n")
+    assert [judge.name for judge in bench.judges] == ["a"]
+    bench.close()
+
+
+def test_a_section_of_a_feature_hides_no_other_problem(told: Told, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{bad\n")
+    judge = "judges:\n  - {name: a, backend: 'scripted:bad.jsonl'}\n"
+    section, script = told(HEAD + judge + "stress: {attack: []}\n")
+    assert section.startswith("bench.yaml:6: stress.attack: ")
+    assert script.startswith("bad.jsonl:1: is not JSON")
 
 
 def test_everything_a_benchmark_names_is_there(load: Load) -> None:

@@ -1,5 +1,6 @@
 """The skill for coding agents: each command in it runs."""
 
+import json
 import re
 import shlex
 import shutil
@@ -54,3 +55,27 @@ def test_tables_of_the_skill_are_read_as_they_stand(
     code, out, err = call("check", "labels.csv", "judge.csv")
     assert (code, err) == (0, "")
     assert "yes  judgebench decide labels.csv judge.csv\n" in out
+
+
+def test_a_log_of_replies_is_read_with_the_names_that_check_prints(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels, log = ["id,annotator,harm"], []
+    for i in range(20):
+        label = "no" if i % 3 else "yes"
+        labels += [f"q{i},{name},{label}" for name in ("ann", "ben")]
+        message = {"role": "assistant", "content": json.dumps({"harm": label, "reason": "so"})}
+        request = {"model": "gpt-4", "prompt": f"Is answer {i} harmful?"}
+        log.append(
+            {"id": f"q{i}", "request": request, "response": {"choices": [{"message": message}]}}
+        )
+    Path("labels.csv").write_text("\n".join(labels))
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, log)))
+    name = "response.choices[0].message.content"
+    _, out, _ = call("check", "labels.csv", "log.jsonl")
+    assert name in out
+    column = f"{name}=reply"
+    code, out, _ = call("decide", "labels.csv", "log.jsonl", "--column", column, "--json")
+    assert code == 0
+    assert json.loads(out)["decisions"][0]["shares"]["judge"] == 1

@@ -6,7 +6,6 @@ and what a reader of the tables must not overlook, one sentence each.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
@@ -358,32 +357,27 @@ def reversed_labels(study: Study) -> Iterator[str]:
     """A sentence for each annotator and judge whose labels fall where those of the (other)
     annotators rise, on a metric of two labels, of numbers or of labels in a declared order."""
     for metric in study.rubric.metrics:
-        if not _has_direction(metric):
+        is_numeric = all(text.isdigit() for text in metric.label_texts)
+        if metric.several or not (
+            is_numeric or metric.kind == "ordinal" or len(metric.labels) == 2
+        ):
             continue
         ratings = study.humans[metric.id].ratings
-        labels = {judge.name: study.judged(judge, metric) for judge in study.real_judges}
-        columns = {name: codes[ratings.rows] for name, codes in labels.items()}
+        columns = {j.name: study.judged(j, metric)[ratings.rows] for j in study.real_judges}
         columns |= dict(zip(ratings.annotators, ratings.values.T, strict=True))
         sums = np.maximum(ratings.values, 0).sum(axis=1)
         counts = (ratings.values >= 0).sum(axis=1)
         for name, codes in columns.items():
             own = (codes >= 0) & (name in ratings.annotators)
-            n_others = counts - own
-            rows = (codes >= 0) & (n_others > 0)
-            others = (sums - codes * own)[rows] / n_others[rows]
-            r = float(spearman(codes[rows], others)) if rows.any() else 0.0
-            if r * len(others) ** 0.5 < _REVERSED:
+            rows = (codes >= 0) & (counts > own)
+            others = (sums - codes * own)[rows] / (counts - own)[rows]
+            rho = float(spearman(codes[rows], others)) if rows.any() else 0.0
+            if rho * len(others) ** 0.5 < _REVERSED:
                 yield (
                     f"{name}: the labels of {metric.title} fall where the annotators' rise (rank "
-                    f"correlation {r:.2f} on {len(others):,} items): do they run the other way? "
+                    f"correlation {rho:.2f} on {len(others):,} items): do they run the other way? "
                     "Then turn them round in that table; `--order` holds for all tables."
                 )
-
-
-def _has_direction(metric: Metric) -> bool:
-    is_number = all(re.fullmatch(r"[-+]?\d+([.,]\d+)?", text) for text in metric.label_texts)
-    is_ordered = metric.kind == "ordinal" or len(metric.labels) == 2 or is_number
-    return is_ordered and not metric.several
 
 
 def constant_note(study: Study) -> Iterator[str]:

@@ -27,7 +27,8 @@ from judgebench.files import StrictModel, load_model
 from judgebench.rubric import Metric, Rubric, load_rubric
 from judgebench.text import counted
 
-_MAX_CELLS, _LONGEST_CELL, _LONGEST_NAME, _MAX_UNREAD = 3, 16, 30, 20
+_MAX_CELLS, _LONGEST_CELL, _LONGEST_NAME, _MAX_UNREAD = 3, 16, 80, 20
+_NAME_WIDTH = 30
 NOT_CONFIRMED = "not confirmed"
 
 
@@ -190,7 +191,7 @@ def layout_lines(layout: Layout) -> Iterator[str]:
         for name, role, cells, why in rows:
             if name == layout.unconfirmed_question and name in sheet.of("group", "question"):
                 why = f"{why}; {NOT_CONFIRMED}: --question {name!r}"
-            width = min(widths[0], _LONGEST_NAME)
+            width = min(widths[0], _NAME_WIDTH)
             start = f"  {name[:_LONGEST_NAME]:{width}}  {role:{widths[1]}}"
             yield f"{start}  {cells:{widths[2]}}  {why}"
         if len(unread) > _MAX_UNREAD:

@@ -11,7 +11,7 @@ from functools import cached_property
 from secrets import token_hex
 from typing import Any, cast
 
-from judgebench.errors import JudgebenchError, Problem, RunError, SetupError, raise_any
+from judgebench.errors import BackendFailed, Problem, RunError, SetupError, raise_any
 from judgebench.judges.config import JUDGE_NAME, JudgeConfig, judged_kind
 from judgebench.judges.judge import Judge, Task
 from judgebench.judges.replies import (
@@ -267,14 +267,10 @@ class LLMJudge:
         """The replies of the backend. Raises RunError where one that somebody wrote fails."""
         try:
             yield from self._backend.complete(requests)
-        except Exception as error:  # a backend is a program, in which anything may fail
-            backend = self.config.backend
-            if isinstance(error, JudgebenchError) or not backend.startswith("python:"):
-                raise
+        except BackendFailed as error:
             ids = [waiting.tasks[0].answer.item_id for waiting in pending.values()]
             asked = f" (last asked about {ids[-1]})" if ids else ""
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise RunError(f"{self.name}: {backend} failed: {reason}{asked}") from error
+            raise RunError(f"{self.name}: {error}{asked}") from error
 
     def _requests(self, tasks: Iterable[Task], pending: dict[str, _Pending]) -> Iterator[Request]:
         for number, together in enumerate(_bundled(tasks)):

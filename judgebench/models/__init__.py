@@ -178,17 +178,19 @@ def open_backend(
 ) -> Backend:
     """The backend that `spec` names, such as `litellm:gpt-4o` or `llamacpp:smollm2`.
 
-    Modules of `python:MODULE:FACTORY` may also lie in `folder`. Raises SetupError for an unknown
-    or empty spec, for one that holds a key, and for settings that mean nothing to it, MissingExtra
-    where its package is not installed.
+    Modules of `python:MODULE:FACTORY` and files of `scripted:FILE` may lie in `folder`. Raises
+    SetupError for an unknown or empty spec, for one that holds a key, and for settings that mean
+    nothing to it, MissingExtra where its package is not installed.
     """
     settings = settings or BackendSettings()
-    kind = kind_of(spec)
-    if Secrets(settings.api_key_env).stands_in(spec.partition(":")[2]):
+    kind, name = kind_of(spec), spec.partition(":")[2]
+    if Secrets(settings.api_key_env).stands_in(name):
         message = "must hold no key or password: `api_key_env` names the variable that holds it"
         raise SetupError(Problem(message, field="backend"))
     settings.check_fits(kind.name, kind.settings)
     if kind.name == "python" and folder is not None:
         _part("scripted:importable_from")(folder)
-    opened: Backend = _part(kind.opener)(spec.partition(":")[2], settings)
+    if kind.name == "scripted" and folder is not None and (folder / name).is_file():
+        name = str(folder / name)
+    opened: Backend = _part(kind.opener)(name, settings)
     return opened

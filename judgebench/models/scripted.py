@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from judgebench.errors import Problem, SetupError, raise_any
+from judgebench.errors import BackendFailed, JudgebenchError, Problem, SetupError, raise_any
 from judgebench.files import at_home, open_bytes, read_object, validate
 from judgebench.models.contract import BACKEND_METHODS, Backend, Finish, Reply, Request
 from judgebench.models.settings import BackendSettings
@@ -161,7 +161,26 @@ def made_by(name: str, settings: BackendSettings) -> Backend:
         canonical_json(dict(backend.describe()))
     except (TypeError, ValueError) as error:
         raise _problem(name, f"describe() must give plain values: {error}") from None
-    return backend
+    return cast(Backend, _Foreign(backend, name))
+
+
+class _Foreign:
+    """A backend that somebody wrote, which may raise anything: as an error of this package."""
+
+    def __init__(self, backend: Backend, name: str) -> None:
+        self._backend, self._name = backend, name
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        try:
+            yield from self._backend.complete(requests)
+        except JudgebenchError:
+            raise
+        except Exception as error:  # it is a program, in which anything may fail
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise BackendFailed(f"python:{self._name} failed: {reason}") from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
 
 
 def _problem(name: str, message: str) -> SetupError:

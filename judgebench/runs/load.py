@@ -102,10 +102,11 @@ def load_bench(
     Raises SetupError with every problem of the file and of all the files that it names.
     """
     file = bench_file(path)
-    config, node = read_config(file, data_needed=extend is None and arguments is None)
+    gather = Gathered(str(file))
+    is_whole = extend is None and arguments is None
+    config, node = read_config(file, data_needed=is_whole, faulty=gather.waiting)
     if arguments is not None:  # baselines learn from human labels, and here are none
         config = config.model_copy(update={"controls": ()})
-    gather = Gathered(str(file))
     whole = gather("rubric", load_rubric, config.rubric, relative_to=file.parent)
     rubric = whole and gather(
         "metrics", whole.only, config.metrics or [m.id for m in whole.metrics]
@@ -182,7 +183,7 @@ def load_bench(
         limited=limit is not None,
     )
     try:
-        gather.raise_any()
+        gather.raise_any(is_last=True)
         for kind in learnings() if bench.learning else ():
             kind.check(bench)
         return _admitted(bench)
@@ -207,6 +208,7 @@ class Gathered:
     def __init__(self, file: str) -> None:
         self._file = file
         self.found: list[Problem] = []
+        self.waiting: list[Problem] = []  # on which no later step rests
 
     def __call__(self, field: str, step: Callable[..., T], *args: Any, **kwargs: Any) -> T | None:
         """The step's result; None where it fails."""
@@ -224,10 +226,11 @@ class Gathered:
             problem = replace(problem, file=self._file, field=where)
         self.found.append(problem)
 
-    def raise_any(self) -> None:
-        """Raises SetupError with all that was found, where something was."""
-        if self.found:
-            raise SetupError(self.found)
+    def raise_any(self, *, is_last: bool = False) -> None:
+        """Raises SetupError with all that was found, where something was; in the end also where
+        something only waits."""
+        if self.found or (is_last and self.waiting):
+            raise SetupError([*self.waiting, *self.found])
 
 
 def check_local(path: Path, *, on_ray: bool = False) -> None:
@@ -257,13 +260,25 @@ def check_local(path: Path, *, on_ray: bool = False) -> None:
     far.raise_any()
 
 
-def read_config(file: Path, *, data_needed: bool) -> tuple[BenchConfig, yaml.Node | None]:
-    """The file's settings. Raises SetupError."""
+def read_config(
+    file: Path, *, data_needed: bool, faulty: list[Problem] | None = None
+) -> tuple[BenchConfig, yaml.Node | None]:
+    """The file's settings. Problems inside the section of a feature, on which nothing else rests,
+    are added to `faulty`, and the section is left out. Raises SetupError."""
     value, node = load_with_lines(file)
     for key, feature in _sections().items() if data_needed and isinstance(value, dict) else ():
         if feature.other_command and value.get(key):
             raise SetupError(Problem(feature.other_command, str(file)))
-    config = validate(value, bench_model(value), str(file), node)
+    try:
+        config = validate(value, bench_model(value), str(file), node)
+    except SetupError as error:
+        keys = {problem.field.partition(".")[0] for problem in error.problems}
+        alone = {key for key, feature in _sections().items() if not feature.lists_judges}
+        if faulty is None or not keys <= alone:
+            raise
+        faulty += error.problems
+        rest = {key: content for key, content in value.items() if key not in keys}
+        config = validate(rest, bench_model(rest), str(file), node)
     if data_needed and not config.data:
         raise SetupError(Problem("Field required", str(file), 1, "data"))
     return config, node

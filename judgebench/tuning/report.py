@@ -78,7 +78,8 @@ _OTHERWISE = TuningTable(
 def tuning_part(tuned: Tuned) -> ReportSection:
     """The part."""
     screen = show(tuned, _SCREEN)
-    brief = replace(screen, rows=tuple(tuple(Cell(c.value) for c in row) for row in screen.rows))
+    cells = (tuple(Cell(c.value, remark=c.remark) for c in row) for row in screen.rows)
+    brief = replace(screen, rows=tuple(cells))
     blocks = (
         Block("Judges that learn", tables=(show(tuned, GAINS),), on_screen=True),
         Block("Taught otherwise", tables=(show(tuned, _OTHERWISE),), on_screen=True),

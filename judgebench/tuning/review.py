@@ -157,9 +157,10 @@ class Reviewed:
 
 
 def rate_sentences(rates: Results) -> Iterator[str]:
-    """Shares, with their intervals."""
+    """Shares, with their intervals and how these were made."""
     for row in rates:
-        yield f"{row.statistic}: {row.estimate:.1%} (n = {row.estimate.n})"
+        e = row.estimate
+        yield f"{row.statistic}: {e:.1%} ({'; '.join(filter(None, (f'n = {e.n}', e.method)))})"
 
 
 def reviewed(items: Sequence[Item], tables: Sequence[Path]) -> Reviewed:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -36,6 +37,11 @@ class Tired(Polite):
             if r.item == "b":
                 raise ValueError("no more\\nwords")
             yield from super().complete([r])
+
+class Lost(Polite):
+    def complete(self, requests):
+        raise ValueError("no\\nwords")
+        yield
 
 class Box:
     make = Polite
@@ -135,6 +141,18 @@ def test_what_fails_in_complete_is_said_in_a_line(tmp_path: Path, module: str) -
     why = "failed: ValueError: no more words (last asked about b)"
     assert str(caught.value) == f"polite: python:{module}:Tired {why}"
     assert [verdict.item_id for verdict in folder.verdicts("polite")] == ["a"]
+
+
+def test_what_fails_while_it_writes_is_said_in_a_line(
+    tmp_path: Path, module: str, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "questions.csv").write_text("id,question\na,Why?\n")
+    backend, to = f"python:{module}:Lost", tmp_path / "a.csv"
+    code, _, err = call(
+        "score", "answers", tmp_path / "questions.csv", "--backend", backend, "--to", to
+    )
+    assert (code, err) == (1, f"stopped: {backend} failed: ValueError: no words\n")
 
 
 def test_keys_of_ones_own_stand_in_extra_body(tmp_path: Path, module: str) -> None:

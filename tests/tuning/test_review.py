@@ -20,7 +20,7 @@ from judgebench.data.formats import to_csv
 from judgebench.judges.judge import Task
 from judgebench.people.page import Question, read_decisions, review_page
 from judgebench.records import Lookup
-from judgebench.tuning.review import CRITERIA, reviewed, teacher_items, write_page
+from judgebench.tuning.review import CRITERIA, rate_sentences, reviewed, teacher_items, write_page
 
 KEYS = [question.key for question in CRITERIA]
 COLUMNS = ["item_id", "content_hash", *KEYS, "reviewer", "remark"]
@@ -141,6 +141,7 @@ def test_nobody_can_drop_fewer_than_fail_one_criterion(run: Path, tmp_path: Path
     # Those who fail one fail the others too, so that as few are dropped as can be.
     given = {f"i{i}": "".join("pf"[i < failing[key]] for key in KEYS) for i in range(n)}
     split = reviewed(items, [sheet(tmp_path / "d.csv", page_items(tmp_path), given)])
+    assert all("exact (Clopper-Pearson)" in line for line in rate_sentences(split.rates))
     assert split.rates.find("fails attribution").value == pytest.approx(1 - 0.9071, abs=1e-4)
     assert len(split.rejected) == 917 > 305  # the paper drops 305
     assert split.rates.find("dropped").value == split.rates.find("fails attribution").value

@@ -22,6 +22,7 @@ def test_the_shipped_example_shows_what_one_would_have_claimed(tmp_path: Path) -
     shown = {row["shown"] for row in found.results.select("gain", judge="words", side="difference")}
     assert "not shown" in shown
     assert "shown" not in shown
+    assert "strongest baseline: by-system" in str(found)
     # Controls that are fitted in the same folds take part in decisions.
     said = " ".join(str(jb.decide(jb.open_run(tmp_path / "run"))).split())
     assert "does no better than the baseline bag-of-words" in said
