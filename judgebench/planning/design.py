@@ -43,7 +43,7 @@ class Design(StrictModel):
     n_annotators: int = Field(default=3, ge=2)
     agreement: float = Field(default=0.85, gt=0, le=1)
     severe_share: float = Field(default=0.2, ge=0.001, le=0.9)
-    n_labels: int = Field(default=2, ge=2, le=7)
+    n_labels: int = Field(default=2, ge=2)
     per_question: int = Field(default=1, ge=1)
     alike: float = Field(default=0.1, ge=0, le=0.9)
     judge: float = 0.0

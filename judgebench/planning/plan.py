@@ -34,12 +34,12 @@ from judgebench.stats.intervals import LEVEL, exact_limits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZES = (100, 200, 300, 500, 800, 1250, 2000, 3200, 5000)  # answers
+SIZES = (100, 150, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000)  # answers
 ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
 _FEWER = 6  # so many times as few studies of designs beside the one that is asked about
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
-_NEAR = math.log(3)  # sizes that are so many times as large or small tell of a size
+_NEAR = math.log(2)  # sizes that are so many times as large or small tell of a size
 _WORK, _METHOD = "simulated sizes", "simulated studies of sizes nearby"
 _STEP = 50  # between the numbers of answers that are tried
 
@@ -204,7 +204,7 @@ def plan(
     decides a real one, before there is a label.
 
     `known` are the fields of `Design`: n_annotators, agreement, severe_share, n_labels,
-    per_question, alike, judge, judge_severe, oversampled. About so many `studies` of nine sizes
+    per_question, alike, judge, judge_severe, oversampled. About so many `studies` of twelve sizes
     are drawn and decided; a curve through them says the chance at any size: more are more exact.
     Progress is shown on standard error. Raises SetupError for what cannot be.
 

@@ -129,7 +129,7 @@ def draw_chances(plan: Plan, new: Any = None, ax: Any = None) -> Any:
     for which, colour in _COLOURS.items():
         values = [chance[which].value for chance in chances]
         axes.plot(answers, values, color=colour, label=which.value)
-    axes.axhline(ENOUGH, color="#444444", linewidth=0.8, linestyle=":")
+    axes.axhline(ENOUGH, color="#444444", linestyle=":")
     axes.set(xscale="log", ylim=(0, 1), xlabel="Labelled answers", ylabel="Chance")
     axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     axes.minorticks_off()
