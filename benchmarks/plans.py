@@ -56,7 +56,7 @@ def drawn(n: int, seed: int) -> Iterator[tuple[Design, int]]:
 
 
 def ended(design: Design, answers: int, studies: int, seed: int) -> Counter[Outcome]:
-    """How fresh studies end."""
+    """Count the outcomes of fresh studies."""
     rng, rule = np.random.default_rng([seed, 99]), DecisionRule()
     return Counter(outcome(draw(design, answers, rng), rule) for _ in range(studies))
 

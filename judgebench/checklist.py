@@ -201,14 +201,9 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
 
 
 def _what_was_kept(promises: Sequence[Row]) -> str:
-    """Name the promises of a protocol by what became of them, broken ones with what was planned."""
-    by_state: dict[str, list[str]] = {}
-    for row in promises:
-        detail = f" (planned {row['planned']}, actual {row['actual']})"
-        name = f"{row['promise']}{detail if row['state'] == 'broken' else ''}"
-        by_state.setdefault(row["state"], []).append(name)
-    states = (f"{state}: {', '.join(names)}" for state, names in by_state.items())
-    return f"Protocol: {'; '.join(states)}."
+    """Name the promises of a protocol; of those that were not kept say what became of them."""
+    names = (row["promise"] if row["state"] == "kept" else row.estimate.reason for row in promises)
+    return f"Protocol (kept where nothing else is said): {'; '.join(names)}."
 
 
 def _model(judge: JudgeVerdicts) -> str:

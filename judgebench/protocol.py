@@ -25,7 +25,7 @@ def _rising(looks: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Promises(StrictModel):
-    """What a study promises beside its plan; the keys are those of a Protocol."""
+    """The promises of a study beside its plan; the keys are those of a Protocol."""
 
     answers: int | None = Field(default=None, ge=1)
     drawn: str = ""
@@ -67,7 +67,9 @@ def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, 
     if Path(file).exists():
         raise SetupError(Problem("exists and is not overwritten", str(file)))
     drawn_of(promises.get("drawn", ""))
-    rubric = promises["rubric"]
+    rubric = promises.get("rubric")
+    if not rubric:
+        raise SetupError(Problem("says what people label by: a protocol needs it", field="rubric"))
     rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     rule.check(rubric)
     return validate({**promises, "rubric": rubric}, Promises)

@@ -7,7 +7,7 @@ from typing import Any
 from judgebench.cli.groups import flag, option
 from judgebench.cli.options import DecisionRuleOption, ProtocolOption, StudyRubric
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 
 
 def plan(
@@ -49,14 +49,9 @@ def plan(
     promises: dict[str, Any] = {
         "rubric": rubric, "answers": answers, "drawn": drawn, "looks": looks, "subgroups": subgroup
     }  # fmt: skip
-    if unused := [name for name, value in promises.items() if value and not protocol]:
-        raise SetupError(
-            [Problem("is for a protocol: add --protocol FILE", field=f"--{x}") for x in unused]
-        )
-    if protocol and not rubric:
-        raise SetupError(
-            Problem("says what people label by: --protocol needs it", field="--rubric")
-        )
+    message = "is for a protocol: add --protocol FILE"
+    unused = [name for name, value in promises.items() if value and not protocol]
+    raise_any([Problem(message, field=name) for name in unused])
     if protocol:  # before anything is simulated
         check_promises(protocol, rule_of(rule), promises)
     found = jb.plan(

@@ -241,7 +241,7 @@ def conditions_of(
         return conditions
     weights: FloatArray = bar.weights.mean(axis=0)
     gap = recall_gap(labels, weights / weights.sum(), -bound)
-    return [_use_latent_class_gap(c, *gap, rule) for c in conditions]
+    return [use_latent_class_gap(c, *gap, rule) for c in conditions]
 
 
 def _humans(
@@ -445,7 +445,7 @@ def _severe_gap(
     return replace(gap, not_met=gap.not_met & ~is_noisy)
 
 
-def _use_latent_class_gap(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
+def use_latent_class_gap(c: Condition, gap: float, root: float, rule: DecisionRule) -> Condition:
     """The severe gap by `recall_gap`; every other condition as it is. The interval is the one whose
     limit meets the bound where the root is critical; it fails only where the interval
     of the labels at hand fails too."""

@@ -1,4 +1,5 @@
-"""What a protocol promised before the first label, and what became of it. It changes no number."""
+"""The promises of a protocol, made before the first label, and what became of them. They change no
+number."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def promises(
     that the protocol does not hold counts as made after the labels: nothing shows that it is older.
     """
     first, carried = (_carried(study, fact) for fact in ("first_label", "protocol"))
-    sha256, written = protocol.sha256[:_SHOWN], protocol.written[:_SHOWN]
+    sha256 = protocol.sha256[:_SHOWN]
+    written = protocol.written[:_SHOWN]
     yield _row("file", [sha256], [protocol.content_hash[:_SHOWN]])
     yield _row("hash in labels", [sha256], [carried])
     yield _row("written before labels", [written], [first], written <= first)
@@ -54,13 +56,15 @@ def _labels_of(rubric: Rubric) -> set[str]:
 
 
 def _counts(protocol: Protocol, study: Study, looks: Sequence[float]) -> Iterator[Row]:
-    """How many answers have labels of the metric with the fewest, how many each has on average, and
-    which annotators do not count."""
+    """The promises on numbers: of answers with labels of the metric with the fewest, of labels that
+    each has on average, and of annotators who do not count."""
     ratings = [humans.ratings for humans in study.humans.values()]
-    rows, planned = [len(r.rows) for r in ratings], round(protocol.answers * max(looks, default=1))
+    rows = [len(r.rows) for r in ratings]
+    planned = round(protocol.answers * max(looks, default=1))
     yield _row("answers with labels", [planned], [min(rows)], min(rows) >= planned)
-    each, actual = protocol.annotators, study.n_labels / max(1, sum(rows))
-    yield _row("labels per answer", [each], [round(actual, 2)], actual >= each)
+    each = study.n_labels / max(1, sum(rows))
+    is_enough = each >= protocol.annotators
+    yield _row("labels per answer", [protocol.annotators], [round(each, 2)], is_enough)
     everybody = {annotator for r in ratings for annotator in r.annotators}
     yield _row("annotators left out", [], sorted(everybody.difference(study.makers)))
 
@@ -79,7 +83,7 @@ def _row(
 
 
 def _carried(study: Study, fact: str) -> str:
-    """What the labels carry of a kind (a key of COLLECTED)."""
+    """The fact of a kind (a key of COLLECTED) that the labels carry."""
     start = UNDERSTOOD + COLLECTED[fact]
     carried = [note.removeprefix(start) for note in study.notes if note.startswith(start)]
     return min(carried, default=UNKNOWN)[:_SHOWN].rstrip(".")

@@ -1,1 +1,1 @@
-"""What a study needs before it has a label: how many answers, annotators and draws of which."""
+"""A plan for a study that has no label yet: the numbers of answers and annotators that it needs."""

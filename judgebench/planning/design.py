@@ -19,7 +19,7 @@ _KEPT = 1 / 3  # of what does not seem severe, where severe answers are oversamp
 
 
 class Design(StrictModel):
-    """What is known of a study before its labels.
+    """A study as it is known before its labels.
 
     `n_annotators` label every answer with one of `n_labels` labels, least severe first, and two of
     them agree on a share `agreement`. A share `severe_share` of the answers is severe (the last
@@ -40,11 +40,11 @@ class Design(StrictModel):
     0.053
     """
 
-    n_annotators: int = Field(default=3, ge=2, le=20)
+    n_annotators: int = Field(default=3, ge=2)
     agreement: float = Field(default=0.85, gt=0, le=1)
     severe_share: float = Field(default=0.2, ge=0.001, le=0.9)
-    n_labels: int = Field(default=2, ge=2, le=7)
-    per_question: int = Field(default=1, ge=1, le=100)
+    n_labels: int = Field(default=2, ge=2)
+    per_question: int = Field(default=1, ge=1)
     alike: float = Field(default=0.1, ge=0, le=0.9)
     judge: float = 0.0
     judge_severe: float | None = None

@@ -1,4 +1,4 @@
-"""How many labels does a study need? Its chance of each outcome, before it has a label."""
+"""The chance of each outcome of a study that has no label yet, by the number of answers."""
 
 from __future__ import annotations
 
@@ -34,22 +34,20 @@ from judgebench.stats.intervals import LEVEL, exact_limits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZES = (100, 200, 300, 500, 800, 1250, 2000, 3200, 5000)  # answers
+SIZES = (100, 150, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000)  # answers
 ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
 _FEWER = 6  # so many times as few studies of designs beside the one that is asked about
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
-_NEAR = math.log(3)  # sizes that are so many times as large or small tell of a size
-_ROUNDS = (1 / 3, 2 / 3)  # of all studies
-_WORK = "simulated sizes"
-_LEAST_WORTH = 0.05
+_NEAR = math.log(2)  # sizes that are so many times as large or small tell of a size
+_WORK, _METHOD = "simulated sizes", "simulated studies of sizes nearby"
 _STEP = 50  # between the numbers of answers that are tried
 
 
 @dataclass(frozen=True)
 class Chances:
-    """How the simulated studies of one design ended: `ended` (sizes, outcomes) counts those of each
-    of SIZES."""
+    """The outcomes of the simulated studies of one design: `ended` (sizes, outcomes) counts the
+    studies of each of SIZES."""
 
     design: Design
     ended: IntArray
@@ -62,16 +60,17 @@ class Chances:
         the shares: these vary alike whatever the share. The interval is exact, of as many studies
         as have the line's variance.
         """
-        studies, ratios = self.ended.sum(axis=1), np.array(SIZES) / answers
+        studies = self.ended.sum(axis=1)
+        ratios = np.array(SIZES) / answers
         tricube = np.clip(1 - np.abs(np.log(ratios) / _NEAR) ** 3, 0, None) ** 3
         root = np.sqrt(tricube * studies)
         # The line at `answers` is a sum over all sizes, with these weights.
         line = np.linalg.pinv(np.stack([root, root * (np.sqrt(ratios) - 1)], axis=1))[0] * root
         angles = line @ np.arcsin(np.sqrt(self.ended / studies[:, None]))
         shares = np.sin(np.clip(angles, 0, np.pi / 2)) ** 2
-        n, method = 1 / float(line**2 @ (1 / studies)), "simulated studies of sizes nearby"
+        n = 1 / float(line**2 @ (1 / studies))
         return {
-            which: Estimate(p, *exact_limits(p * n, n, LEVEL), method, int(studies.sum()))
+            which: Estimate(p, *exact_limits(p * n, n, LEVEL), _METHOD, int(studies.sum()))
             for which, p in zip(Outcome, (shares / shares.sum()).tolist(), strict=True)
         }
 
@@ -85,7 +84,7 @@ class Chances:
             for end in ("value", "high", "low")
         )
         reason = "" if high else f"its range does not end within {SIZES[-1]:,} answers"
-        return Estimate(value, low, high, f"chance of {ENOUGH:.0%}", reason=reason)
+        return Estimate(value, low, high, _METHOD, reason=reason)
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,11 +140,10 @@ class Plan(Shown):
             for which, chance in self.chances.at(answers).items():
                 yield Row("plan", which.name.lower(), chance, keys={"answers": answers})
         for design, needed in self.needed.items():
-            keys: dict[str, str | float] = {
+            yield Row("needed", "answers", needed, keys={
                 "annotators": design.n_annotators, "agreement": design.agreement,
-                "oversampled": str(design.oversampled).lower(), "goal": str(self.goal or ""),
-            }  # fmt: skip
-            yield Row("needed", "answers", needed, keys=keys)
+                "oversampled": str(design.oversampled).lower(),
+            })  # fmt: skip
 
     def protocol(self, file: str | Path, **promises: Any) -> Protocol:
         """Write what the study promises before its first label, and return it: the decision rule,
@@ -163,7 +161,8 @@ class Plan(Shown):
         >>> plan.protocol("protocol.yaml", rubric="medical-safety", answers=400).annotators
         3
         """
-        promised, design, path = check_promises(file, self.rule, promises), self.design, Path(file)
+        promised = check_promises(file, self.rule, promises)
+        design, path = self.design, Path(file)
         answers = promised.answers or self.needed[design].value
         if answers is None:
             message = f"no number has a chance of {ENOUGH:.0%}: say how many answers get labels"
@@ -173,7 +172,7 @@ class Plan(Shown):
         chances = self.chances.at(answers).items()
         keys = {
             "written": datetime.now(UTC).isoformat(timespec="seconds"), **promised.model_dump(),
-            "answers": int(answers), "annotators": design.n_annotators,
+            "answers": answers, "annotators": design.n_annotators,
             "drawn": promised.drawn or drawn, "rubric": promised.rubric.as_plain(),
             "chances": {outcome: round(chance.value or 0, 3) for outcome, chance in chances},
             "assumed": design.model_dump(),
@@ -205,7 +204,7 @@ def plan(
     decides a real one, before there is a label.
 
     `known` are the fields of `Design`: n_annotators, agreement, severe_share, n_labels,
-    per_question, alike, judge, judge_severe, oversampled. About so many `studies` of nine sizes
+    per_question, alike, judge, judge_severe, oversampled. About so many `studies` of twelve sizes
     are drawn and decided; a curve through them says the chance at any size: more are more exact.
     Progress is shown on standard error. Raises SetupError for what cannot be.
 
@@ -214,12 +213,13 @@ def plan(
     >>> print(plan.goal)
     REPLACE
     """
-    rule, design = rule_of(rule), validate(known, Design, "plan")
+    decision_rule = rule_of(rule)
+    design = validate(known, Design, "plan")
     n_studies = dict.fromkeys(_variants(design), studies // _FEWER) | {design: studies}
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
     with display as progress:
-        chances = simulate(n_studies, rule, seed, progress)
-    return Plan(chances.pop(design), [*chances.values()], rule)
+        chances = simulate(n_studies, decision_rule, seed, progress)
+    return Plan(chances.pop(design), [*chances.values()], decision_rule)
 
 
 def _variants(design: Design) -> Iterator[Design]:
@@ -237,36 +237,24 @@ def _variants(design: Design) -> Iterator[Design]:
 def simulate(
     n_studies: Mapping[Design, int], rule: DecisionRule, seed: int = 0, progress: Progress = SILENT
 ) -> dict[Design, Chances]:
-    """Return the chances of each design from about so many studies, on all cores, in rounds: first
-    of all sizes alike, then more of those of which some end in CAN'T TELL and others do not."""
+    """Return the chances of each design from about so many studies, on all cores."""
+    tasks = [
+        (design, index, math.ceil(n / len(SIZES)))
+        for index in reversed(range(len(SIZES)))  # the longest first
+        for design, n in n_studies.items()
+    ]
+    progress.start(_WORK, len(tasks), 0)
     ended = {design: np.zeros((len(SIZES), len(Outcome)), np.int64) for design in n_studies}
-    progress.start(_WORK, len(_ROUNDS) * len(SIZES) * len(ended), 0)
     with ProcessPoolExecutor() as pool:
-        for number, share in enumerate(_ROUNDS):
-            allotted = {d: _allot(ended[d], share * n).tolist() for d, n in n_studies.items()}
-            tasks = [
-                (design, index, n[index])
-                for index in reversed(range(len(SIZES)))  # the longest first
-                for design, n in allotted.items()
-            ]
-            counts = pool.map(partial(_count, rule, [seed, number]), *zip(*tasks, strict=True))
-            for (design, index, _), outcomes in zip(tasks, counts, strict=True):
-                ended[design][index] += outcomes
-                progress.advance(_WORK)
+        counts = pool.map(partial(_count, rule, seed), *zip(*tasks, strict=True))
+        for (design, index, _), outcomes in zip(tasks, counts, strict=True):
+            ended[design][index] = outcomes
+            progress.advance(_WORK)
     return {design: Chances(design, counts) for design, counts in ended.items()}
 
 
-def _allot(ended: IntArray, n: float) -> IntArray:
-    """About n further studies by size (sizes,), after those that `ended` (sizes, outcomes) counts:
-    more of the sizes of which some end in CAN'T TELL and others do not."""
-    clear = 1 - ended[:, -1] / np.maximum(ended.sum(axis=1), 1)
-    worth = np.sqrt(clear * (1 - clear)) + _LEAST_WORTH
-    allotted: IntArray = np.ceil(n * worth / worth.sum()).astype(np.int64)
-    return allotted
-
-
-def _count(rule: DecisionRule, seed: Sequence[int], design: Design, index: int, n: int) -> IntArray:
+def _count(rule: DecisionRule, seed: int, design: Design, index: int, n: int) -> IntArray:
     """Of n studies of a size the number with each outcome (outcomes,)."""
-    rng = np.random.default_rng([*seed, index])
+    rng = np.random.default_rng([seed, index])
     counts = Counter(outcome(draw(design, SIZES[index], rng), rule) for _ in range(n))
     return np.array([counts[which] for which in Outcome])

@@ -1,5 +1,4 @@
-"""The presentation of a plan: what happens if annotators agree less, chances by the number of
-answers, and what each design needs."""
+"""The presentation of a plan: the chances by the number of answers, and what designs need."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from judgebench.planning.plan import ENOUGH, SIZES, Plan
 from judgebench.records import Estimate, Results
 from judgebench.results.blocks import Block, Drawing, ReportSection
 from judgebench.results.figures import new_figure
-from judgebench.results.tables import Cell, Layout, Table, in_per_cent
-from judgebench.text import counted, percent
+from judgebench.results.tables import Layout, Table, in_per_cent
+from judgebench.text import percent
 
 _TITLE = "The chance of each outcome by the number of labelled answers"
 _COLOURS = {
@@ -41,8 +40,8 @@ def plan_part(plan: Plan) -> ReportSection:
         "plan", "how many labels a study needs", Results(tuple(plan.rows())),
         (Block("Plan", sentences, (chances, designs), (figure,), lead=True),),
         _assumptions(plan.design),
-        (), (Block(text=sentences), Block(tables=(chances, designs))),
-        headline=described(plan.design), answer=sentences[min(1, len(sentences) - 1)],
+        screen=(Block(text=sentences), Block(tables=(chances, designs))),
+        headline=described(plan.design), answer=sentences[-1],
     )  # fmt: skip
 
 
@@ -51,13 +50,13 @@ def described(design: Design) -> str:
     questions = f", {design.per_question} a question" if design.per_question > 1 else ""
     drawn = f", {OVERSAMPLED}" if design.oversampled else ""
     return (
-        f"{counted(design.n_annotators, 'annotator')} who agree on {percent(design.agreement)}, "
+        f"{design.n_annotators} annotators who agree on {percent(design.agreement)}, "
         f"{percent(design.severe_share)} of the answers severe{questions}{drawn}"
     )
 
 
 def _sentences(plan: Plan) -> Iterator[str]:
-    """What happens if annotators agree less first, then what the study needs."""
+    """Sentences: first for annotators who agree less, then on the numbers that the study needs."""
     goal, needed = plan.goal, plan.needed[plan.design]
     which, answers = goal or Outcome.CANT_TELL, int(needed.value or SIZES[-1])
     for less in (c for c in plan.others if c.design.agreement < plan.design.agreement):
@@ -89,7 +88,7 @@ def _range(needed: Estimate) -> str:
     """`400 [300, 520]`, or `> 5,000` for what is not within the sizes that are simulated."""
     most = f"> {SIZES[-1]:,}"
     value, low, high = (f"{n:,.0f}" if n else most for n in (needed.value, needed.low, needed.high))
-    return f"{value} [{low}, {high}]" if needed.value else most
+    return f"{value} [{low}, {high}]" if needed.low else most
 
 
 def _assumptions(design: Design) -> tuple[str, ...]:
@@ -107,7 +106,7 @@ def _chances_table(plan: Plan) -> Table:
     outcomes = tuple(which.value for which in Outcome)
     layout = Layout("plan_chances", _TITLE, ("Answers",), (_OF_CHANCES,), beside=outcomes)
     return layout.listing(
-        [n, *(Cell(in_per_cent(chance)) for chance in plan.chances.at(n).values())] for n in SIZES
+        [n, *(in_per_cent(chance) for chance in plan.chances.at(n).values())] for n in SIZES
     )
 
 
@@ -130,11 +129,11 @@ def draw_chances(plan: Plan, new: Any = None, ax: Any = None) -> Any:
     for which, colour in _COLOURS.items():
         values = [chance[which].value for chance in chances]
         axes.plot(answers, values, color=colour, label=which.value)
-    axes.axhline(ENOUGH, color="#444444", linewidth=0.8, linestyle=":")
+    axes.axhline(ENOUGH, color="#444444", linestyle=":")
     axes.set(xscale="log", ylim=(0, 1), xlabel="Labelled answers", ylabel="Chance")
     axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda y, _: percent(y))
     axes.set_title(described(plan.design), loc="left", fontsize=9)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(fontsize=8)
     return axes.figure

@@ -89,7 +89,7 @@ def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.Monkey
             raise OSError("no space left")
         path.write_bytes(content)
 
-    monkeypatch.setattr("judgebench.setup_files.write_atomically", full)
+    monkeypatch.setattr("judgebench.files.write_atomically", full)
     with pytest.raises(OSError, match="no space left"):
         jb.import_file(FILES / "inspect.json", tmp_path)
     assert not list(tmp_path.iterdir())

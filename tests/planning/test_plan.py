@@ -146,8 +146,8 @@ def test_what_cannot_be_is_said(known: dict[str, float], said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--answers 60", "--answers: is for a protocol"),
-        ("--protocol {}/p.yaml", "--rubric"),
+        ("--answers 60", "answers: is for a protocol"),
+        ("--protocol {}/p.yaml", "rubric: says what people label by"),
         ("--protocol {}/p.yaml --rubric none.yaml", "none.yaml"),
         ("--protocol {}/p.yaml --rubric medical-safety --looks 1.5", "looks"),
         ("--protocol {}/p.yaml --rubric medical-safety --drawn dice", "drawn: is unknown"),
