@@ -9,13 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from judgebench.decisions.rule import DecisionRule
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_with_lines, validate
 from judgebench.records import canonical_json
-from judgebench.rubric import Rubric, load_rubric
+from judgebench.rubric import Rubric
 from judgebench.stats.intervals import look_levels
-from judgebench.studies.reference_labels import drawn_of
 
 
 def _rising(looks: tuple[float, ...]) -> tuple[float, ...]:
@@ -59,20 +57,6 @@ class Protocol(Promises):
         """The SHA-256 of what the file says now, whatever its form."""
         keys = self.model_dump(mode="json", exclude={"sha256"}, exclude_unset=True)
         return hashlib.sha256(canonical_json(keys).encode()).hexdigest()
-
-
-def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, Any]) -> Promises:
-    """Return the promises, of which `rubric` may be a path or a shipped name. Raises SetupError
-    with those that cannot be made by the rule, and where the file is there already."""
-    if Path(file).exists():
-        raise SetupError(Problem("exists and is not overwritten", str(file)))
-    drawn_of(promises.get("drawn", ""))
-    rubric = promises.get("rubric")
-    if not rubric:
-        raise SetupError(Problem("says what people label by: a protocol needs it", field="rubric"))
-    rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
-    rule.check(rubric)
-    return validate({**promises, "rubric": rubric}, Promises)
 
 
 def load_protocol(path: str | Path) -> Protocol:

@@ -44,7 +44,7 @@ def plan(
     """
     import judgebench as jb
     from judgebench.decisions.rule import rule_of
-    from judgebench.protocol import check_promises
+    from judgebench.planning.plan import check_promises
 
     promises: dict[str, Any] = {
         "rubric": rubric, "answers": answers, "drawn": drawn, "looks": looks, "subgroups": subgroup

@@ -24,12 +24,14 @@ from judgebench.files import all_or_nothing, validate, write_atomically
 from judgebench.planning.design import Design, draw
 from judgebench.planning.simulate import outcome
 from judgebench.progress import SILENT, Progress, ProgressDisplay
-from judgebench.protocol import Protocol, check_promises
+from judgebench.protocol import Promises, Protocol
 from judgebench.records import Estimate, Row
 from judgebench.results.shown import Shown
 from judgebench.results.terminal import Screen
+from judgebench.rubric import Rubric, load_rubric
 from judgebench.stats.arrays import IntArray
 from judgebench.stats.intervals import LEVEL, exact_limits
+from judgebench.studies.reference_labels import drawn_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,11 +191,25 @@ class Plan(Shown):
     def plot(self, *, ax: Axes | None = None, width: float | None = None) -> Axes:
         """The chance of each outcome by the number of labelled answers, as axes of matplotlib:
         `ax`, or those of a new figure of a `width` in inches."""
-        from judgebench.planning.report import draw_chances
         from judgebench.results.figures import plotted
 
-        axes: Axes = plotted(partial(draw_chances, self), ax, width)
+        drawing: Any = self.part.blocks[0].figures[0]
+        axes: Axes = plotted(drawing.draw, ax, width)
         return axes
+
+
+def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, Any]) -> Promises:
+    """Return the promises, of which `rubric` may be a path or a shipped name. Raises SetupError
+    with those that cannot be made by the rule, and where the file is there already."""
+    if Path(file).exists():
+        raise SetupError(Problem("exists and is not overwritten", str(file)))
+    drawn_of(promises.get("drawn", ""))
+    rubric = promises.get("rubric")
+    if not rubric:
+        raise SetupError(Problem("says what people label by: a protocol needs it", field="rubric"))
+    rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
+    rule.check(rubric)
+    return validate({**promises, "rubric": rubric}, Promises)
 
 
 def plan(
