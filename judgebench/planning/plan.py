@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
+from scipy.special import expit
 
 from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import STRESSED, DecisionRule, Rule, rule_of
@@ -29,7 +31,7 @@ from judgebench.records import Estimate, Row
 from judgebench.results.shown import Shown
 from judgebench.results.terminal import Screen
 from judgebench.rubric import Rubric, load_rubric
-from judgebench.stats.arrays import IntArray
+from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.stats.intervals import LEVEL, exact_limits
 from judgebench.studies.reference_labels import drawn_of
 
@@ -41,9 +43,13 @@ ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
 _FEWER = 6  # so many times as few studies of designs beside the one that is asked about
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
-_NEAR = math.log(2)  # sizes that are so many times as large or small tell of a size
+_NEAR = math.log(2.5)  # sizes that are so many times as large or small tell of a size
 _WORK, _METHOD = "simulated sizes", "simulated studies of sizes nearby"
-_STEP = 50  # between the numbers of answers that are tried
+_ROUNDS = (1 / 3, 2 / 3)  # of all studies
+_LEAST_WORTH = 0.05
+_TRIED = np.unique(np.geomspace(SIZES[-1], SIZES[0], 80).round(-1)).astype(int)[::-1].tolist()
+_HELD = 1e-2  # curvature that holds a line where all studies of all sizes end alike
+_STEPS, _STEADY, _TINY = 50, 1e-6, 1e-300
 
 
 @dataclass(frozen=True)
@@ -55,38 +61,61 @@ class Chances:
     ended: IntArray
 
     def at(self, answers: float) -> dict[Outcome, Estimate]:
-        """Return the chance of each outcome with so many labelled answers; together they are 1.
-
-        A line through the sizes nearby, in the root of the number of answers, with tricube weights
-        (Loader 1999, "Local Regression and Likelihood"), of the angles whose sines are the roots of
-        the shares: these vary alike whatever the share. The interval is exact, of as many studies
-        as have the line's variance.
-        """
-        studies = self.ended.sum(axis=1)
-        ratios = np.array(SIZES) / answers
-        tricube = np.clip(1 - np.abs(np.log(ratios) / _NEAR) ** 3, 0, None) ** 3
-        root = np.sqrt(tricube * studies)
-        # The line at `answers` is a sum over all sizes, with these weights.
-        line = np.linalg.pinv(np.stack([root, root * (np.sqrt(ratios) - 1)], axis=1))[0] * root
-        angles = line @ np.arcsin(np.sqrt(self.ended / studies[:, None]))
-        shares = np.sin(np.clip(angles, 0, np.pi / 2)) ** 2
-        n = 1 / float(line**2 @ (1 / studies))
+        """Return the chance of each outcome with so many labelled answers; together they are 1."""
+        chances = {which: self.of(which, answers) for which in Outcome}
+        total = sum(chance.value or 0.0 for chance in chances.values())
         return {
-            which: Estimate(p, *exact_limits(p * n, n, LEVEL), _METHOD, int(studies.sum()))
-            for which, p in zip(Outcome, (shares / shares.sum()).tolist(), strict=True)
+            which: replace(chance, value=(chance.value or 0.0) / total)
+            for which, chance in chances.items()
         }
 
+    def of(self, which: Outcome, answers: float) -> Estimate:
+        """Return the chance of an outcome: a line of its logit in the root of the number of
+        answers, through the sizes nearby with tricube weights (Loader 1999, "Local Regression and
+        Likelihood"); the interval is exact, of as many studies as its variance is worth."""
+        studies, ratios = self.ended.sum(axis=1), np.array(SIZES) / answers
+        weight = np.clip(1 - np.abs(np.log(ratios) / _NEAR) ** 3, 0, None) ** 3
+        ended = self.ended[:, [*Outcome].index(which)]
+        n, found = float(weight @ studies), float(weight @ ended)
+        p = found / n
+        if 0 < found < n:
+            p, variance = _at_zero(np.sqrt(ratios) - 1, ended, studies, weight)
+            n = max(n, p * (1 - p) / max(variance, _TINY))
+        return Estimate(p, *exact_limits(p * n, n, LEVEL), _METHOD, int(studies.sum()))
+
     def needed(self, goal: Outcome) -> Estimate:
-        """Return the least number of answers with which the chance of `goal` is ENOUGH; low and
-        high are those with which the upper and the lower end of its interval are. None is more than
-        the largest size."""
-        chances = [(n, self.at(n)[goal]) for n in range(SIZES[0], SIZES[-1] + 1, _STEP)]
+        """Return the least number of answers from which on the chance of `goal` is ENOUGH; low and
+        high are those from which on the upper and the lower end of its interval are. None is more
+        than the largest size."""
+        chances = [(n, self.of(goal, n)) for n in _TRIED]
         value, low, high = (
-            next((n for n, chance in chances if getattr(chance, end) >= ENOUGH), None)
+            min((n for n, _ in takewhile(partial(_is_enough, end), chances)), default=None)
             for end in ("value", "high", "low")
         )
         reason = "" if high else f"its range does not end within {SIZES[-1]:,} answers"
         return Estimate(value, low, high, _METHOD, reason=reason)
+
+
+def _is_enough(end: str, chance: tuple[int, Estimate]) -> bool:
+    return bool(getattr(chance[1], end) >= ENOUGH)
+
+
+def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the share y / m (sizes,) at x = 0 by a weighted line of its logit, and its
+    variance."""
+    X = np.stack([np.ones_like(x), x], axis=1)
+    b, held = np.zeros(2), _HELD * np.eye(2)
+    for _ in range(_STEPS):  # of Newton
+        p = expit(X @ b)
+        H = (X.T * (weight * m * p * (1 - p))) @ X + held
+        step = np.linalg.solve(H, X.T @ (weight * (y - m * p)) - held @ b)
+        b = b + step / max(1.0, float(np.abs(step).max()))
+        if np.abs(step).max() < _STEADY:
+            break
+    inside = (X.T * (weight**2 * m * p * (1 - p))) @ X + held
+    C = np.linalg.inv(H) @ inside @ np.linalg.inv(H)
+    share = float(expit(b[0]))
+    return share, (share * (1 - share)) ** 2 * float(C[0, 0])
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,7 +242,7 @@ def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, 
 
 
 def plan(
-    rule: Rule | None = None, *, studies: int = 500, seed: int = 0, show_progress: bool = False,
+    rule: Rule | None = None, *, studies: int = 600, seed: int = 0, show_progress: bool = False,
     **known: Any,
 ) -> Plan:  # fmt: skip
     """Return the chance of each outcome of a study with so many labelled answers, by the code that
@@ -253,24 +282,36 @@ def _variants(design: Design) -> Iterator[Design]:
 def simulate(
     n_studies: Mapping[Design, int], rule: DecisionRule, seed: int = 0, progress: Progress = SILENT
 ) -> dict[Design, Chances]:
-    """Return the chances of each design from about so many studies, on all cores."""
-    tasks = [
-        (design, index, math.ceil(n / len(SIZES)))
-        for index in reversed(range(len(SIZES)))  # the longest first
-        for design, n in n_studies.items()
-    ]
-    progress.start(_WORK, len(tasks), 0)
+    """Return the chances of each design from about so many studies, on all cores, in rounds: first
+    of all sizes alike, then more of those of which some end in CAN'T TELL and others do not."""
     ended = {design: np.zeros((len(SIZES), len(Outcome)), np.int64) for design in n_studies}
+    progress.start(_WORK, len(_ROUNDS) * len(SIZES) * len(ended), 0)
     with ProcessPoolExecutor() as pool:
-        counts = pool.map(partial(_count, rule, seed), *zip(*tasks, strict=True))
-        for (design, index, _), outcomes in zip(tasks, counts, strict=True):
-            ended[design][index] = outcomes
-            progress.advance(_WORK)
+        for number, share in enumerate(_ROUNDS):
+            allotted = {d: _allot(ended[d], share * n).tolist() for d, n in n_studies.items()}
+            tasks = [
+                (design, index, n[index])
+                for index in reversed(range(len(SIZES)))  # the longest first
+                for design, n in allotted.items()
+            ]
+            counts = pool.map(partial(_count, rule, [seed, number]), *zip(*tasks, strict=True))
+            for (design, index, _), outcomes in zip(tasks, counts, strict=True):
+                ended[design][index] += outcomes
+                progress.advance(_WORK)
     return {design: Chances(design, counts) for design, counts in ended.items()}
 
 
-def _count(rule: DecisionRule, seed: int, design: Design, index: int, n: int) -> IntArray:
+def _allot(ended: IntArray, n: float) -> IntArray:
+    """About n further studies by size (sizes,), after those that `ended` (sizes, outcomes) counts:
+    more of the sizes of which some end in CAN'T TELL and others do not."""
+    clear = 1 - ended[:, -1] / np.maximum(ended.sum(axis=1), 1)
+    worth = np.sqrt(clear * (1 - clear)) + _LEAST_WORTH
+    allotted: IntArray = np.ceil(n * worth / worth.sum()).astype(np.int64)
+    return allotted
+
+
+def _count(rule: DecisionRule, seed: Sequence[int], design: Design, index: int, n: int) -> IntArray:
     """Of n studies of a size the number with each outcome (outcomes,)."""
-    rng = np.random.default_rng([seed, index])
+    rng = np.random.default_rng([*seed, index])
     counts = Counter(outcome(draw(design, SIZES[index], rng), rule) for _ in range(n))
     return np.array([counts[which] for which in Outcome])
