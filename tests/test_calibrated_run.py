@@ -99,7 +99,7 @@ def test_both_stand_side_by_side(tmp_path: Path, backend: ScriptedBackend) -> No
     folder = RunFolder(tmp_path)
     run(benchmark(backend), folder)
     found = align_run(folder)
-    assert {judge.name: judge.kind for judge in found.judges} == {
+    assert {judge.name: judge.kind for judge in found.study.judges} == {
         "m": "judge", "constant-majority": "control", "batch": "calibration",
     }  # fmt: skip
     rows = found.results.select("score", "accuracy", metric="harm", failures="left_out")

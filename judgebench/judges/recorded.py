@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +44,7 @@ from judgebench.stats.arrays import FloatArray, IntArray
 from judgebench.studies.answers import IndexedAnswers, keys_of
 from judgebench.studies.reference_labels import TruthConfig, fits, settle
 from judgebench.studies.study import RECORDED, JudgeVerdicts
+from judgebench.studies.verdicts import weighed
 
 Rows = Mapping[str, Sequence[tuple[str, VerdictCell]]]  # by item: what is said on each metric
 _NEAR_AMONG = 5_000  # items among which one that is spelt alike is looked for
@@ -357,14 +358,6 @@ def jury_verdicts(
         yield with_codes(empty, row, rubric, why)
 
 
-@dataclass(frozen=True)
-class JudgedAnswers:
-    """Answers and a judge's verdicts on them with their rows; the last on an answer counts."""
-
-    answers: Sequence[Answer]
-    verdicts: Iterable[tuple[int, Verdict]]
-
-
 def calibration_about(
     config: CalibrationConfig, rubric: Rubric, member_signature: str, answers: Sequence[Answer]
 ) -> dict[str, object]:
@@ -379,32 +372,35 @@ def calibration_about(
 
 
 def calibrated_verdicts(
-    config: CalibrationConfig, rubric: Rubric, judged: JudgedAnswers, signature: str
-) -> Iterator[Verdict]:
+    config: CalibrationConfig, rubric: Rubric, answers: Sequence[Answer],
+    given: Mapping[str, FloatArray], signature: str,
+) -> Iterator[Verdict]:  # fmt: skip
     """One verdict per answer, in their order: the likeliest label once the prior is removed.
 
-    A metric has no label, and the verdict is `unparsed` with the reason, where the judge gave no
-    probabilities, and where labels are equally likely (as all are in a batch of one answer).
-    Memory: 8 bytes for each answer, metric and label.
+    `given` holds the judge's probabilities by metric, (answers, options), NaN where it gave none. A
+    metric then has no label, and the verdict is `unparsed` with the reason, as where labels are
+    equally likely (all are in a batch of one answer).
     """
     # Here, for it brings scipy, which every command would otherwise load.
     from judgebench.stats.calibration import batch_prior, without_prior
 
-    log_p = _log_probabilities(rubric, judged)
-    for found in log_p.values():
-        # In place: the raw ones are needed no more, and a million answers fill memory.
-        found[:] = without_prior(found, batch_prior(found))
-    for row, (item_id, hashed) in enumerate(keys_of(judged.answers)):
+    log_p = dict[str, FloatArray]()
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.calibration`
+        for metric_id, p in given.items():
+            logs = np.log(p)
+            log_p[metric_id] = without_prior(logs, batch_prior(logs))
+    for row, (item_id, hashed) in enumerate(keys_of(answers)):
         labels, probabilities, reasons = {}, {}, []
         for metric in rubric.metrics:
             logs = log_p[metric.id][row]
             if np.isnan(logs).any():
                 reasons.append(f"{metric.id}: {config.calibrate} gave no probabilities")
                 continue
-            probabilities[metric.id] = dict(zip(metric.options, np.exp(logs).tolist(), strict=True))
+            options = weighed(metric)
+            probabilities[metric.id] = dict(zip(options, np.exp(logs).tolist(), strict=True))
             best = np.flatnonzero(logs > logs.max() - _TIE)
             if len(best) == 1:
-                labels[metric.id] = metric.options[int(best[0])]
+                labels[metric.id] = options[int(best[0])]
             else:
                 reasons.append(f"{metric.id}: labels are equally likely")
         status = Status.UNPARSED if reasons else Status.OK
@@ -412,16 +408,3 @@ def calibrated_verdicts(
             item_id, hashed, config.name, signature, status, labels=labels,
             probabilities=probabilities or None, reason="; ".join(reasons),
         )  # fmt: skip
-
-
-def _log_probabilities(rubric: Rubric, judged: JudgedAnswers) -> dict[str, FloatArray]:
-    """By metric: one row per answer and one column per option, NaN where it is missing."""
-    found = {m.id: np.full((len(judged.answers), len(m.options)), np.nan) for m in rubric.metrics}
-    for row, verdict in judged.verdicts:
-        for metric in rubric.metrics:
-            given = (verdict.probabilities or {}).get(metric.id, {})
-            found[metric.id][row] = [given.get(option, np.nan) for option in metric.options]
-    with np.errstate(divide="ignore"):  # the logarithm of 0 is kept finite by `stats.recalibration`
-        for array in found.values():
-            np.log(array, out=array)
-    return found

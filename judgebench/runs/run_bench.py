@@ -28,7 +28,6 @@ from judgebench.judges.config import CalibrationConfig, JudgeConfig, JuryConfig
 from judgebench.judges.control import ControlJudge
 from judgebench.judges.judge import Judge
 from judgebench.judges.llm import LLMJudge
-from judgebench.judges.recorded import JudgedAnswers
 from judgebench.models import kind_of
 from judgebench.models.batch import Batched
 from judgebench.models.contract import Backend
@@ -311,8 +310,8 @@ def _derive(bench: Bench, answers: IndexedAnswers, work: Work, manifest: dict[st
         else:
             (signature,) = signatures.values()
             about = derived.calibration_about(config, rubric, signature, own.all)
-            judged = _judged(own, work.folder, config.calibrate, signature)
-            judge = partial(derived.calibrated_verdicts, config, rubric, judged)
+            given = {m.id: members[0].option_probabilities(m, own) for m in rubric.metrics}
+            judge = partial(derived.calibrated_verdicts, config, rubric, own.all, given)
         about |= part
         signature = content_hash(about)
         entries[config.name] = {"kind": kind, "signature": signature, "about": about}
@@ -327,12 +326,6 @@ def _judged_by(names: Iterable[str], rubric: Rubric, entries: Entries) -> Rubric
     every = [metric.id for metric in rubric.metrics]
     judged = [set(entries[name]["about"].get("metrics", every)) for name in names]
     return rubric.only(sorted(set.intersection(*judged) or set.union(*judged)))
-
-
-def _judged(answers: IndexedAnswers, folder: RunFolder, name: str, signature: str) -> JudgedAnswers:
-    ours = (v for v in folder.verdicts(name) if v.signature == signature)
-    rows = ((answers.row_of(v.item_id, v.content_hash), v) for v in ours)
-    return JudgedAnswers(answers.all, (found for found in rows if found[0] >= 0))
 
 
 _BATCHES = "batches-{}.json"

@@ -222,9 +222,14 @@ class CodedVerdicts:
         that a label is given. It is NaN throughout where the verdict has no probability for every
         option, or where to abstain is the likeliest.
         """
+        return shares(self.option_probabilities(metric, answers), metric)
+
+    def option_probabilities(self, metric: Metric, answers: IndexedAnswers) -> FloatArray:
+        """The probability of each label and then of each way to abstain, as the judge gave them
+        (answers, options); a row without all of them is NaN."""
         if metric.id not in self._numbers:
-            return np.full((len(answers), len(metric.labels)), np.nan)
-        return shares(self._for(answers, self._numbers[metric.id], np.nan), metric)
+            return np.full((len(answers), len(self._options[metric.id])), np.nan)
+        return self._for(answers, self._numbers[metric.id], np.nan)
 
     def scores(self, answers: IndexedAnswers) -> FloatArray:
         """The score of each of these answers, NaN where there is none."""

@@ -5,9 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebench.judges.config import CalibrationConfig
-from judgebench.judges.recorded import JudgedAnswers, calibrated_verdicts, calibration_about
+from judgebench.judges.recorded import calibrated_verdicts, calibration_about
 from judgebench.records import Answer, Status, Verdict, content_hash
 from judgebench.rubric import load_rubric
+from judgebench.studies.answers import indexed
+from judgebench.studies.verdicts import CodedVerdicts
 
 TONE = load_rubric("support-tone")
 SOLVES = TONE.metrics[0]  # with abstain
@@ -31,15 +33,17 @@ def given_by(weights: list[float] | None, answer: Answer, metric=SOLVES) -> Verd
                    probabilities=probabilities)  # fmt: skip
 
 
-def judged(rows: list[list[float] | None]) -> JudgedAnswers:
+def of_verdicts(items: list[Answer], verdicts: list[Verdict], rubric=ONE) -> list[Verdict]:
+    coded = CodedVerdicts(indexed(items), rubric.metrics)
+    for row, verdict in enumerate(verdicts):
+        coded.put(row, verdict)
+    given = {m.id: coded.option_probabilities(m, indexed(items)) for m in rubric.metrics}
+    return list(calibrated_verdicts(BATCH, rubric, items, given, "sig"))
+
+
+def calibrated(rows: list[list[float] | None], rubric=ONE) -> list[Verdict]:
     items = answers(len(rows))
-    pairs = [(n, given_by(row, item)) for n, (row, item) in enumerate(zip(rows, items,
-                                                                         strict=True))]  # fmt: skip
-    return JudgedAnswers(items, pairs)
-
-
-def calibrated(rows, rubric=ONE) -> list[Verdict]:
-    return list(calibrated_verdicts(BATCH, rubric, judged(rows), "sig"))
+    return of_verdicts(items, [*map(given_by, rows, items)], rubric)
 
 
 FULLY, PARTLY, NOT, ABSTAIN = SOLVES.options
@@ -85,7 +89,7 @@ def test_an_option_without_a_probability_makes_its_metric_missing() -> None:
     verdicts = [given_by([4.0, 1, 1, 1], items[0]), given_by([1.0, 4, 1, 1], items[1])]
     assert verdicts[1].probabilities is not None
     del verdicts[1].probabilities[SOLVES.id][ABSTAIN]
-    found = list(calibrated_verdicts(BATCH, ONE, JudgedAnswers(items, enumerate(verdicts)), "sig"))
+    found = of_verdicts(items, verdicts)
     assert found[1].reason == "solves_problem: m gave no probabilities"
 
 
@@ -93,17 +97,6 @@ def test_a_batch_of_one_answer_has_no_likeliest_label() -> None:
     (verdict,) = calibrated([[8.0, 1, 1, 1]])
     assert verdict.status is Status.UNPARSED
     assert verdict.reason == "solves_problem: labels are equally likely"
-
-
-def test_the_last_verdict_on_an_answer_counts() -> None:
-    items = answers(2)
-    verdicts = [
-        (0, given_by([1.0, 1, 1, 8], items[0])),
-        (1, given_by([1.0, 1, 4, 1], items[1])),
-        (0, given_by([4.0, 1, 1, 1], items[0])),
-    ]
-    found = list(calibrated_verdicts(BATCH, ONE, JudgedAnswers(items, verdicts), "sig"))
-    assert [v.labels[SOLVES.id] for v in found] == [FULLY, NOT]
 
 
 def test_metrics_without_probabilities_spoil_no_other() -> None:
