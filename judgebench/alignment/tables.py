@@ -4,9 +4,10 @@ lines and columns, notes), and `table_of` makes it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import fmean, stdev
 from typing import Any
 
 from judgebench.alignment.analysis import BEST_BASELINE, TRUTH_STATISTICS, Alignment
@@ -24,15 +25,14 @@ from judgebench.results.tables import (
     DASH,
     Cell,
     Content,
-    Layout,
     Table,
     as_cell,
     format_number,
     p_cell,
 )
+from judgebench.results.tables import TableSpec as AnalysisTable
 from judgebench.rubric import Metric
 from judgebench.stats.agreement import SET_STATISTICS
-from judgebench.stats.intervals import mean_and_sd
 from judgebench.text import counted, listed, percent
 
 CONSISTENCY = {"agreement": "Agreement", "majority_gain": "Majority gain"}
@@ -44,15 +44,6 @@ ONE_ANNOTATOR = "One annotator"
 NO_LABEL = "No label"
 _SET_HEADINGS = {"hit": "Hit", "coverage": "Coverage", "exact": "Exact set", "mse": "MSE"}
 _DECLARED = {**STATISTICS, **AGREEMENT_STATISTICS, **TRUTH_STATISTICS}
-_STUBS = {
-    "metric": "Metric",
-    "judge": "Judge",
-    "human_label": "Label",
-    "label": "Label",
-    "who": "Scored",
-    "statistic": "Statistic",
-    "group": "Group",
-}
 # What is shown in place of the value of a key.
 NAMES: Mapping[str, Mapping[str, str]] = {
     "failures": {"left_out": "Left out", "worst": "Worst case", "best": "Best case"},
@@ -102,46 +93,36 @@ _SIGNED = (
 
 
 @dataclass(frozen=True)
-class TableSpec:
-    """The declaration of a table: the rows of the results that it shows, of whose keys those in
-    `down` name a line and `across` a column. `names` are shown in place of the values of a key,
-    beside those that all tables share; `cell` shows a row otherwise than by its statistic."""
+class TableSpec(AnalysisTable[Alignment]):
+    """The declaration of a table of an alignment. `names` are shown in place of the values of a
+    key, beside those that all tables share; `cell` shows a row otherwise than by its statistic."""
 
-    key: str
-    title: str
-    rows: Callable[[Alignment], Iterable[Row]]
-    down: tuple[str, ...] = ("metric",)
-    across: str = "statistic"
-    notes: tuple[str, ...] = ()
+    stubs: Mapping[str, str] = field(
+        default_factory=lambda: {"human_label": "Label", "who": "Scored"}
+    )
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     cell: Callable[[Row], Content] | None = None
 
 
 def naming(a: Alignment, spec: TableSpec) -> Callable[[Row, str], str]:
     """What is shown in place of the value that a row has of a key."""
-    titles = {metric.id: metric.title for metric in a.rubric.metrics}
-    names = {**NAMES, "metric": titles, "judge": _judge_names(a), **spec.names}
+    names = _names(a, spec)
     return lambda row, key: names.get(key, {}).get(row[key], row[key])
+
+
+def _names(a: Alignment, spec: TableSpec) -> Mapping[str, Mapping[str, str]]:
+    titles = {metric.id: metric.title for metric in a.rubric.metrics}
+    return {**NAMES, "metric": titles, "judge": _judge_names(a), **spec.names}
 
 
 def table_of(a: Alignment, spec: TableSpec) -> Table:
     """The table; metrics down stand in the order of the rubric."""
-    rows, name = [*spec.rows(a)], naming(a, spec)
+    rows = [*spec.rows(a)]
     if spec.down[0] == "metric":
         places = [metric.id for metric in a.rubric.metrics]
         rows.sort(key=lambda row: places.index(row.metric))
-
-    def column(row: Row) -> str:
-        return name(row, spec.across)
-
-    stubs = tuple(_STUBS[key] for key in spec.down)
-    return Layout(spec.key, spec.title, stubs, spec.notes, absent=None).of(
-        rows,
-        lambda row: [name(row, key) for key in spec.down],
-        column,
-        map(column, rows),
-        spec.cell or shown_cell,
-    )
+    cell = spec.cell or shown_cell
+    return spec.layout.by_keys(rows, spec.down, spec.across, _names(a, spec), cell)
 
 
 def _judge_names(a: Alignment) -> dict[str, str]:
@@ -181,7 +162,10 @@ def _averages(a: Alignment) -> Iterator[Row]:
     """The mean and the standard deviation of several judges' accuracies, on each metric."""
     for metric in a.rubric.metrics if len(a.real_judges) > 1 else ():
         values = [a.score("accuracy", judge.name, metric.id).value for judge in a.real_judges]
-        for name, value in zip(("Average", "StdDev"), mean_and_sd(values), strict=True):
+        known = [value for value in values if value is not None]
+        average = fmean(known) if known else None
+        spread = stdev(known) if len(known) > 1 else None
+        for name, value in (("Average", average), ("StdDev", spread)):
             yield Row("score", "accuracy", Estimate(value), name, metric.id, {"who": "judges"})
 
 
@@ -300,8 +284,8 @@ LABEL_USE = TableSpec(
     ("metric", "human_label"),
     "who",
     ("A judge that gives one label nearly always looks accurate where that label is common.",),
-    {"who": {"": "Reference label"}},
-    _share,
+    names={"who": {"": "Reference label"}},
+    cell=_share,
 )
 LABELS = TableSpec(
     "labels",

@@ -316,17 +316,6 @@ def ink_on(ground: Any) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
 
 
-def grid_ticks(axes: Any, columns: list[str], rows: list[str], titles: tuple[str, str]) -> None:
-    """Names above the columns and beside the rows, their titles, and no frame."""
-    axes.set_xticks(range(len(columns)), [wrapped(c, 14) for c in columns])
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set(xlabel=titles[0], ylabel=titles[1])
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-
-
 Limits = tuple[float, float]
 Number = tuple[float, str, str, int]  # its place, whose it is, its anchor and shift in pixels
 _ENDS = (0.15, 0.9)  # beyond them a number would leave the page beside its place

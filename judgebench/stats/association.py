@@ -26,14 +26,14 @@ from scipy.special import ndtri, stdtrit
 
 from judgebench.records import Estimate
 from judgebench.stats import ranks
-from judgebench.stats.arrays import Clusters, FloatArray, IntArray, ratio
+from judgebench.stats.arrays import Clusters, FloatArray, IntArray, mean_of_defined, ratio
 from judgebench.stats.intervals import (
     LEVEL,
-    MEAN_CORRELATION,
     OF_CORRELATION,
     SHARE,
     Bounds,
     clustered_estimate,
+    correlations,
     explained,
     jackknife_interval,
     moments_by_cluster,
@@ -81,7 +81,7 @@ def of_rows(x: FloatArray, y: FloatArray, coefficient: Coefficient, tie: float =
 def weighted_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:
     """Pearson's r of weights."""
     moments = moments_by_cluster(np.stack([x, y], axis=1), clusters)
-    return lambda w: MEAN_CORRELATION.formula(np.tensordot(w, moments, axes=1))
+    return lambda w: mean_of_defined(correlations(np.tensordot(w, moments, axes=1)))
 
 
 def weighted_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Weighted:

@@ -504,24 +504,6 @@ def _lowest(x: FloatArray, y: FloatArray, n: FloatArray, z: float) -> FloatArray
 
 
 _VARIANCE_ROUNDING = 1e-9  # what rounding leaves of a variance, as a share of the mean square
-NO_WHOLE_ITEM = "no item has a label on every metric"
-ALL_CONSTANT = "fewer than two metrics have more than one label here: no correlation is defined"
-NO_COMMON_PAIR = "no two metrics have more than one label on both sides: nothing to compare"
-
-
-def mean_and_sd(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """The mean and the sample standard deviation (n - 1 in the denominator).
-
-    None is an undefined number and is left out, never taken for 0. The mean of no number
-    and the standard deviation of fewer than two are None.
-
-    >>> mean_and_sd([1.0, None, 3.0])
-    (2.0, 1.4142135623730951)
-    """
-    x = np.array([value for value in values if value is not None], dtype=np.float64)
-    mean = float(x.mean()) if len(x) else None
-    sd = float(x.std(ddof=1)) if len(x) > 1 else None
-    return mean, sd
 
 
 def sums_by_cluster(x: FloatArray, clusters: Clusters) -> FloatArray:
@@ -604,22 +586,3 @@ def correlations(moments: FloatArray) -> FloatArray:
     r = ratio(products, spread[..., :, None] * spread[..., None, :])
     first, second = np.triu_indices(total.shape[-1], 1)
     return np.clip(r[..., first, second], -1, 1)
-
-
-def _difference(moments: FloatArray) -> FloatArray:
-    r = correlations(moments)
-    return mean_of_defined(r[..., 0, :] - r[..., 1, :])
-
-
-def _of_moments(
-    formula: Callable[[FloatArray], FloatArray], reason: str, bounds: Bounds
-) -> Statistic:
-    return explained(formula, lambda moments: reason if moments.any() else NO_WHOLE_ITEM, bounds)
-
-
-# A pair with a constant scale is left out of the mean.
-MEAN_CORRELATION = _of_moments(
-    lambda moments: mean_of_defined(correlations(moments)), ALL_CONSTANT, OF_CORRELATION
-)
-# Over moments (..., 2, m + 1, m + 1): the first minus the second, over pairs defined in both.
-CORRELATION_DIFFERENCE = _of_moments(_difference, NO_COMMON_PAIR, (-2.0, 2.0))

@@ -59,16 +59,6 @@ def is_like_a_model(name: str) -> bool:
     return bool(_JUDGE.fullmatch(name)) and not _PEOPLE.intersection(words)
 
 
-def may_be_a_model(name: str) -> bool:
-    """True where the head of a column of verdicts is a model's name, though people may have it.
-
-    >>> [may_be_a_model(name) for name in ("Claude", "gpt-4", "Tone")]
-    [True, True, False]
-    """
-    words = {*re.findall(r"[^\W_]+", name.casefold())}
-    return is_like_a_model(name) or (bool(words) and words <= _FIRST_NAMES)
-
-
 def is_model(system: str, model: str) -> bool:
     """True where a system is named like a model, whatever the provider, case and date of its
     version.

@@ -1,4 +1,3 @@
-import statistics
 from itertools import combinations
 
 import numpy as np
@@ -9,16 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from judgebench.stats.arrays import Clusters
+from judgebench.stats.arrays import Clusters, mean_of_defined
 from judgebench.stats.intervals import (
-    ALL_CONSTANT,
-    CORRELATION_DIFFERENCE,
     LEVEL,
-    MEAN_CORRELATION,
-    NO_COMMON_PAIR,
-    NO_WHOLE_ITEM,
     clustered_mean,
-    mean_and_sd,
+    correlations,
     means,
     moments_by_cluster,
     sums_by_cluster,
@@ -55,14 +49,6 @@ def test_no_value_says_why(x) -> None:
     assert (found.n, found.n_missing) == (0, len(x))
 
 
-@given(st.lists(st.none() | st.floats(-1e3, 1e3), max_size=12))
-def test_undefined_values_are_left_out(values) -> None:
-    known = [value for value in values if value is not None]
-    mean, sd = mean_and_sd(values)
-    assert mean == (pytest.approx(statistics.fmean(known), abs=1e-9) if known else None)
-    assert sd == (pytest.approx(statistics.stdev(known), abs=1e-9) if len(known) > 1 else None)
-
-
 scales = st.tuples(st.integers(1, 15), st.integers(1, 5)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(0, 3))
 )
@@ -80,27 +66,9 @@ def by_numpy(x: np.ndarray) -> dict[tuple[int, int], float]:
 @given(scales)
 def test_mean_correlation_equals_numpy(x) -> None:
     expected = list(by_numpy(x).values())
-    found = MEAN_CORRELATION.formula(moments(x))
-    if expected:
-        assert found == pytest.approx(np.mean(expected), abs=1e-9)
-        assert MEAN_CORRELATION.undefined(moments(x)) == ""
-    else:
-        assert np.isnan(found)
-        assert MEAN_CORRELATION.undefined(moments(x)) == ALL_CONSTANT
-
-
-@given(scales, st.randoms(use_true_random=False))
-def test_the_difference_is_over_pairs_that_vary_on_both_sides(x, random) -> None:
-    y = np.array([random.choices(range(3), k=x.shape[1]) for _ in x], dtype=np.int64)
-    one, two = by_numpy(x), by_numpy(y)
-    common = [one[pair] - two[pair] for pair in one.keys() & two.keys()]
-    both = np.stack([moments(x), moments(y)])
-    if common:
-        assert CORRELATION_DIFFERENCE.formula(both) == pytest.approx(np.mean(common), abs=1e-9)
-        assert CORRELATION_DIFFERENCE.undefined(both) == ""
-    else:
-        assert np.isnan(CORRELATION_DIFFERENCE.formula(both))
-        assert CORRELATION_DIFFERENCE.undefined(both) == NO_COMMON_PAIR
+    found = mean_of_defined(correlations(moments(x)))
+    mean = np.mean(expected) if expected else np.nan
+    assert found == pytest.approx(mean, abs=1e-9, nan_ok=True)
 
 
 @given(arrays(np.int64, (12, 3), elements=st.integers(0, 2)))
@@ -109,11 +77,4 @@ def test_moments_add_up_over_clusters_and_formulas_are_vectorised(x) -> None:
     found = moments_by_cluster(x, Clusters(clusters, 5))
     assert found.shape == (5, 4, 4)
     assert np.array_equal(found.sum(axis=0), moments(x))
-    together = MEAN_CORRELATION.formula(found)
-    np.testing.assert_allclose(together, [MEAN_CORRELATION.formula(c) for c in found])
-
-
-def test_without_items_it_is_undefined_and_says_why() -> None:
-    nothing = np.zeros((3, 3))
-    assert MEAN_CORRELATION.undefined(nothing) == NO_WHOLE_ITEM
-    assert CORRELATION_DIFFERENCE.undefined(np.stack([nothing, nothing])) == NO_WHOLE_ITEM
+    np.testing.assert_allclose(correlations(found), [correlations(c) for c in found])
