@@ -67,7 +67,7 @@ def main() -> None:
     )
     parser.add_argument("--designs", type=int, default=60)
     parser.add_argument("--studies", type=int, default=1600, help="fresh ones of each design")
-    parser.add_argument("--planned", type=int, default=1000, help="studies that a plan simulates")
+    parser.add_argument("--planned", type=int, default=750, help="studies that a plan simulates")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="2 designs, 40 studies")

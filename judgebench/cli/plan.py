@@ -22,7 +22,7 @@ def plan(
     ),
     judge_severe: float | None = option(None, "SHARE", "The same on severe answers."),
     oversampled: bool = flag("What seems severe is drawn three times as often."),
-    studies: int = option(1000, "N", "Simulated studies. More are more exact, and slower."),
+    studies: int = option(750, "N", "Simulated studies. More are more exact, and slower."),
     rule: DecisionRuleOption = None,
     protocol: ProtocolOption = None,
     rubric: StudyRubric = None,

@@ -85,19 +85,18 @@ class Chances:
 
     def needed(self, goal: Outcome) -> Estimate:
         """Return the least number of answers from which on the chance of `goal` is ENOUGH; low and
-        high are those from which on the upper and the lower end of its interval are. None is more
-        than the largest size."""
-        chances = [(n, self.of(goal, n)) for n in _TRIED]
-        value, low, high = (
-            min((n for n, _ in takewhile(partial(_is_enough, end), chances)), default=None)
-            for end in ("value", "high", "low")
+        high are those with which the upper and the lower end of its interval are. None is more than
+        the largest size."""
+        chances = {n: self.of(goal, n) for n in _TRIED}
+        steady = takewhile(lambda n: (chances[n].value or 0) >= ENOUGH, _TRIED)
+        value = min(steady, default=None)
+        low, high = (
+            min((n for n in _TRIED if getattr(chances[n], end) >= ENOUGH), default=None)
+            for end in ("high", "low")
         )
+        high = high and value and max(high, value)
         reason = "" if high else f"its range does not end within {SIZES[-1]:,} answers"
         return Estimate(value, low, high, _METHOD, reason=reason)
-
-
-def _is_enough(end: str, chance: tuple[int, Estimate]) -> bool:
-    return bool(getattr(chance[1], end) >= ENOUGH)
 
 
 def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tuple[float, float]:
@@ -242,7 +241,7 @@ def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, 
 
 
 def plan(
-    rule: Rule | None = None, *, studies: int = 1000, seed: int = 0, show_progress: bool = False,
+    rule: Rule | None = None, *, studies: int = 750, seed: int = 0, show_progress: bool = False,
     **known: Any,
 ) -> Plan:  # fmt: skip
     """Return the chance of each outcome of a study with so many labelled answers, by the code that
@@ -260,7 +259,9 @@ def plan(
     """
     decision_rule = rule_of(rule)
     design = validate(known, Design, "plan")
-    n_studies = dict.fromkeys(_variants(design), studies // _FEWER) | {design: studies}
+    others = [*_variants(design)]
+    n_studies = dict.fromkeys(others, studies // _FEWER) | {design: studies}
+    n_studies |= {x: studies // 3 for x in others if x.agreement != design.agreement}
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
     with display as progress:
         chances = simulate(n_studies, decision_rule, seed, progress)

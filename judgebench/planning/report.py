@@ -63,7 +63,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
         yield (
             f"If two annotators agree on {percent(less.design.agreement)} and not on "
             f"{percent(plan.design.agreement)}: {which.value} in "
-            f"{percent(less.at(answers)[which].value)} of studies of {answers:,} answers."
+            f"{in_per_cent(less.at(answers)[which])} of studies of {answers:,} answers."
         )
     if goal and needed.value:
         yield f"The chance of {goal.value} is {_ENOUGH} with {_cost(plan, plan.design)}."
