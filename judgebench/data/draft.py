@@ -47,6 +47,11 @@ def are_yes_and_no(labels: Iterable[str]) -> bool:
     return bool(meanings) and "" not in meanings and len({*meanings}) == len(meanings)
 
 
+def by_meaning(labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels that mean yes and no by what they mean, of labels by their plain form."""
+    return {meaning: text for plain, text in labels.items() if (meaning := yes_or_no(plain))}
+
+
 def is_blank_word(text: str) -> bool:
     """True of a word that says that there is no label: `n/a`, `k. A.`"""
     return "".join(text.casefold().split()) in words("blank")
@@ -118,7 +123,6 @@ class Draft:
     spell: Mapping[str, str] = field(default_factory=dict)  # by a known export
     key: tuple[str, ...] = ()
     tables: Sequence[Draft] = ()  # whose rows these are, one after the other
-    aliases: Mapping[str, str] = field(default_factory=dict)  # own columns by those of the first
     _labels: dict[tuple[str, bool], dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -280,8 +284,6 @@ class Draft:
 
     def same(self, column: str) -> str:
         """The column of this table that is called like another's; empty where none is."""
-        if column in self.aliases:
-            return self.aliases[column]
         if column in self.columns:
             return column
         plain = plain_name(column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from shlex import quote
 from typing import Any, Literal, get_args
@@ -206,12 +206,47 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+_MEANS = {
+    "blank": "{} is no label: the cell counts as blank",
+    "failed": "{} says that the judge failed",
+    "several": "{} stands between several labels",
+    "skip": "these rows do not count",
+    "fill_down": "blank cells are as the cell above (merged cells)",
+    "repeats": "the {} one counts",
+    "only_common": "only what both tables have counts",
+    "judge": "{} judged: these rows are verdicts",
+    "as_judge": "{} labelled, and is put in a judge's place",
+    "person": "labels of {} are people's",
+    "labels": "labels of people stand in {}",
+    "verdicts": "verdicts of judges stand in {}",
+}
+
+
+def _in_words(settings: TableSettings) -> Iterator[str]:
+    """What settings say: of columns, of texts, and of the rest."""
+    names_by_column: dict[Column, list[str]] = {}
+    for name, column in settings.columns.items():
+        names_by_column.setdefault(column, []).append(name)
+    for column, names in names_by_column.items():
+        yield f"{some(names)}: {column.in_words}"
+    for text, label in settings.spell.items():
+        yield f"{text} is a label" if text == label else f"{text} is {label}"
+    for key, words in _MEANS.items():
+        if value := getattr(settings, key):
+            yield words.format(some(value) if isinstance(value, tuple) else value)
+
+
 @dataclass(frozen=True)
 class Reading:
     """One of the readings that are possible, and the settings that choose it."""
 
-    means: str
     settings: TableSettings
+    says: str = ""  # where the settings' own words do not
+
+    @property
+    def means(self) -> str:
+        """What the reading means."""
+        return self.says or "; ".join(_in_words(self.settings))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -241,8 +276,9 @@ class Question:
 class Ask(Exception):
     """A question that has to be answered before tables can be read."""
 
-    def __init__(self, table: str, asks: str, *readings: tuple[str, TableSettings]) -> None:
-        self.question = Question(table, asks, tuple(Reading(*reading) for reading in readings))
+    def __init__(self, table: str, asks: str, *readings: Reading | TableSettings) -> None:
+        whole = (r if isinstance(r, Reading) else Reading(r) for r in readings)
+        self.question = Question(table, asks, tuple(whole))
         super().__init__(asks)
 
 

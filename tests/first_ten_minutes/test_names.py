@@ -70,7 +70,7 @@ def test_a_column_named_rater_may_hold_labels(call, tmp_path: Path) -> None:
     path = table(tmp_path / "sheet.csv", [("id", "rater", "gpt4"), *rows])
     code, _, err = call("decide", path, "--annotators", "rater")
     assert code == 2
-    code, out, err = call("decide", path, *printed(err, "labels"))
+    code, out, err = call("decide", path, *printed(err, ": a label that a person"))
     assert (code, "label label by rater" in out) == (0, True), err
 
 
@@ -85,7 +85,9 @@ def test_columns_that_tables_share_may_be_the_item_together(call, tmp_path: Path
     assert (len(study.answers), study.makers) == (N, ("Huber", "Silva"))
     assert [judge.name for judge in study.real_judges] == ["gpt-4", "o1"]
     _, _, err = call("decide", people, judge)
-    code, out, err = call("decide", people, judge, *printed(err, "items are known by task and"))
+    code, out, err = call(
+        "decide", people, judge, *printed(err, "task, variant: which answer a row")
+    )
     assert (code, f"{N} answers" in out) == (0, True), err
 
 
