@@ -139,53 +139,38 @@ def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fa
         return [], [Fault(str(error))]
     if not isinstance(value, list):
         return [], [Fault("is no list of criteria", allowed="a list of {id, text, points, tags}")]
-    found: dict[str, Criterion] = {}
-    faults, repeated = [], []
-    for number, one in enumerate(value):
-        criterion = _criterion(one, number)
-        if isinstance(criterion, Fault):
-            faults.append(criterion)
-        elif found.setdefault(criterion.id, criterion) is not criterion:
-            message = f"two criteria of {shorten(item_id)} have this id"
-            repeated.append(Fault(message, f"[{number}].id", criterion.id))
-    return list(found.values()), faults + repeated
-
-
-def _criterion(value: Any, number: int) -> Criterion | Fault:
-    """The criterion of a value, or what is wrong with it first. Without points it has one."""
-    where, value = f"[{number}]", {"text": value} if isinstance(value, str) else value
-    if not isinstance(value, dict):
-        return Fault("is no criterion", where, str(value), "{id, text, points, tags}")
-    stated = {key: one for key, one in value.items() if one not in (None, "")}
-    named = {"id": number + 1, "points": 1, "text": stated.get("criterion", ""), **stated}
-    texts = {}
-    for key in ("id", "text", "points"):
+    criteria: dict[str, Criterion] = {}
+    faults = []
+    for number, given in enumerate(value):
         try:
-            text = texts[key] = scalar_text(named[key]).strip()
+            criterion = _criterion(given, number)
         except ValueError as error:
-            return Fault(str(error), f"{where}.{key}")
-        if has_forbidden(text):
-            message = "holds a character that is not allowed in a text"
-            return Fault(message, f"{where}.{key}", text)
-        if is_blank(text):
-            return Fault(f"the criterion has no {key}", f"{where}.{key}")
-    points = number_in(texts["points"])
-    if not math.isfinite(points) or points == 0:
-        allowed = "a number other than 0, below 0 for what should not be"
-        return Fault("is no number of points", f"{where}.points", texts["points"], allowed)
-    try:
-        tags = _tags(stated.get("tags", ()))
-    except ValueError:
-        return Fault("is no list of tags", f"{where}.tags", str(stated["tags"]))
-    return Criterion(texts["id"], texts["text"], repr(points).removesuffix(".0"), tags)
+            faults.append(Fault(str(error), f"[{number}]", str(given)))
+            continue
+        if criteria.setdefault(criterion.id, criterion) is not criterion:
+            message = f"two criteria of {shorten(item_id)} have this id"
+            faults.append(Fault(message, f"[{number}].id", criterion.id))
+    return [*criteria.values()], faults
 
 
-def _tags(value: Any) -> str:
-    """The tags of a list as one text. Raises ValueError where it is none."""
-    listed = split_list(value) if isinstance(value, str) else value
+def _criterion(value: Any, number: int) -> Criterion:
+    """The criterion of a value; without points it has one. Raises ValueError."""
+    stated = {"text": value} if isinstance(value, str) else value
+    if not isinstance(stated, dict):
+        raise ValueError("is no criterion, {id, text, points, tags}")
+    stated = {key: part for key, part in stated.items() if part not in (None, "")}
+    named = {"id": number + 1, "points": 1, "text": stated.get("criterion", ""), **stated}
+    own_id, text, points = (scalar_text(named[key]).strip() for key in ("id", "text", "points"))
+    if is_blank(own_id) or is_blank(text) or has_forbidden(f"{own_id}{text}"):
+        raise ValueError("has no text or no id, or a character in it that no text may hold")
+    if not math.isfinite(number_in(points)) or number_in(points) == 0:
+        raise ValueError("has no number of points: other than 0, below 0 for what should not be")
+    tags = stated.get("tags", ())
+    listed = split_list(tags) if isinstance(tags, str) else tags
     if not isinstance(listed, list | tuple):
-        raise ValueError
-    return "|".join(filter(None, (scalar_text(one).strip() for one in listed)))
+        raise ValueError("has no list of tags")
+    joined = "|".join(filter(None, (scalar_text(tag).strip() for tag in listed)))
+    return Criterion(own_id, text, repr(number_in(points)).removesuffix(".0"), joined)
 
 
 def criterion_row(answer: Answer, one: Criterion) -> Answer:
@@ -285,9 +270,9 @@ def known_pairs(answers: Iterable[Answer]) -> KnownPairs:
 class PairsConfig(StrictModel):
     """The key `pairs` of bench.yaml: which answers to the same question are compared.
 
-    `from` is `all`, how many (a sample, spread over the questions), or a file of two columns of
-    item ids. With `prefer`, a metric or composite of the rubric, whoever labelled both responses
-    prefers the one of the less severe label.
+    `from` is `all`, or how many (a sample, spread over the questions). With `prefer`, a metric or
+    composite of the rubric, whoever labelled both responses prefers the one of the less severe
+    label.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -301,26 +286,24 @@ class PairsConfig(StrictModel):
         """A bare value is `from`."""
         named = value if isinstance(value, dict) else {"from": value}
         source = named.get("from", named.get("source", "all"))
-        number = isinstance(source, int) and not isinstance(source, bool) and source > 0
-        if not number and not (isinstance(source, str) and source):
-            raise ValueError("needs `all`, a number of pairs, or a file that names them")
+        is_number = isinstance(source, int) and not isinstance(source, bool) and source > 0
+        if not is_number and source != "all":
+            raise ValueError("needs `all`, or a number of pairs")
         return named
 
     def wanted(self, file: Path, seed: int) -> WantedPairs:
         """As the bench.yaml `file` asks for them."""
-        named = isinstance(self.source, str) and self.source != "all"
-        source = (file.parent / str(self.source)).absolute() if named else self.source
-        return WantedPairs(source, self.prefer, seed, str(file))
+        return WantedPairs(self.source, self.prefer, seed, str(file))
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPairs:
     """The pairs to make of a data set, and the labels by which people prefer one of two responses.
 
-    `source` is `all`, a number or a file; `file` is whoever asks for them.
+    `source` is `all` or a number; `file` is whoever asks for them.
     """
 
-    source: str | int | Path = "all"
+    source: str | int = "all"
     prefer: str | None = None
     seed: int = 0
     file: str = ""

@@ -51,7 +51,7 @@ from judgebench.errors import Problem, SetupError, nearest, shorten, some
 from judgebench.records import ADJUDICATED, Status
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
-from judgebench.text import counted
+from judgebench.text import counted, listed
 
 LABEL = "Label"  # the metric of labels that no name says
 RARE_AMONG = 40  # labels, among which one that was used once may be a slip of the pen
@@ -1244,12 +1244,10 @@ def _match_labels(proposal: Proposal) -> None:
     tables = proposal.labels.tables
     sides = [{*d.table.rows(*map(d.same, proposal.item))} for d in tables]
     n_ids = len(set().union(*sides))
-    for name, form in [*ID_FORMS.items()][:-1]:
-        alike = [{tuple(map(form, ids)) for ids in side} for side in sides]
-        if [*map(len, alike)] == [*map(len, sides)] and len(set().union(*alike)) < n_ids:
-            proposal.ids = name
-            names = some(d.name for d in tables)
-            proposal.notes.append(f"ids of {names} are compared without {name}")
+    for name in [*ID_FORMS][:-1]:
+        alike = _in_form(sides, name)
+        if alike and len(set().union(*alike)) < n_ids:
+            _note_form(proposal, name, tables)
             return
 
 
@@ -1263,17 +1261,12 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
     more, lacking = judged - people, people - judged
     if not more or not lacking:
         return
-    for name, form in ID_FORMS.items():
-        a, b = ({tuple(map(form, ids)) for ids in side} for side in (people, judged))
-        pairs_all = len(a) == len(people) and len(b) == len(judged) and not (a - b and b - a)
-        digits = any(all("".join(ids).isdigit() for ids in side) for side in (people, judged))
-        if name == "what is no digit" and not (a == b and digits):
-            continue
-        if pairs_all and proposal.ids in ("", name):
-            proposal.ids = name
-            proposal.notes.append(
-                f"ids of {labels.name} and {draft.name} are compared without {name}"
-            )
+    digits = any(all("".join(ids).isdigit() for ids in side) for side in (people, judged))
+    for name in ID_FORMS if not proposal.ids else ():
+        alike = _in_form((people, judged), name)
+        is_safe = name != "what is no digit" or (digits and alike[:1] == alike[1:])
+        if alike and is_safe and not (alike[0] - alike[1] and alike[1] - alike[0]):
+            _note_form(proposal, name, (labels, draft))
             return
     if draft.said.only_common:
         return
@@ -1289,6 +1282,18 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
         TableSettings(only_common=True),
         *_each(others, "item"),
     )
+
+
+def _in_form(sides: Sequence[set[tuple[str, ...]]], name: str) -> list[set[tuple[str, ...]]]:
+    """The ids of each table in a form; none where it makes two of one table the same."""
+    alike = [{tuple(map(ID_FORMS[name], ids)) for ids in side} for side in sides]
+    return alike if [*map(len, alike)] == [*map(len, sides)] else []
+
+
+def _note_form(proposal: Proposal, name: str, tables: Sequence[Draft]) -> None:
+    proposal.ids = name
+    names = listed([draft.name for draft in tables])
+    proposal.notes.append(f"ids of {names} are compared without {name}")
 
 
 def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str]) -> None:
