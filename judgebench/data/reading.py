@@ -148,9 +148,6 @@ def _inferred(
     }
     raise_any(findings.errors)
     every = [draft for drafts in by_kind.values() for draft in drafts]
-    apart = _unrelated(every)
-    by_kind = {kind: [d for d in drafts if d not in apart] for kind, drafts in by_kind.items()}
-    every = [draft for draft in every if draft not in apart]
     settings = check_names(settings, list(dict.fromkeys(c for d in every for c in d.columns)))
     for draft in every:
         settings = _with_study(settings, draft.table)
@@ -163,12 +160,8 @@ def _inferred(
     whole = _combined(labels)
     known = rubric or _rubric_beside(labels)
     proposal = propose(whole, verdicts, known, labelled=labelled)
-    notes = [f"{d.name}: not read: it has no items of another table" for d in apart]
-    proposal.notes[:0] = notes
     for draft in answers:
         match_answers(proposal, draft)
-    if not proposal.metrics and not labelled:
-        _settle_text(whole)
     made, ids, spellings = _rubric(proposal, rubric, settings)
     if known is not None and rubric is None:
         made = _as_asked(made, known)
@@ -247,21 +240,6 @@ def _drafts(source: Source, settings: TableSettings, findings: Findings) -> Iter
         yield Draft(own, own.narrowed(table), known=part.columns, spell=part.spell)
 
 
-def _unrelated(drafts: Sequence[Draft]) -> list[Draft]:
-    """The sheets of workbooks that share hardly an id with another table, such as a summary; none
-    where nothing but these would be left."""
-    form = ID_FORMS["leading zeros"]
-    cells = [[[*filter(None, d.table.texts(c))] for c in d.columns] for d in drafts]
-    ids = [[{*map(form, x)} for x in columns if len({*x}) == len(x)] for columns in cells]
-    apart = []
-    for draft, own in zip(drafts, ids, strict=True):
-        others = [x for columns in ids if columns is not own for x in columns]
-        shares = any(len(a & b) > max(len(a), len(b)) / 10 for a in own for b in others)
-        if draft.source.sheet and not draft.known and not shares:
-            apart.append(draft)
-    return apart if len(drafts) - len(apart) > 1 else []
-
-
 def _holds_items(draft: Draft) -> bool:
     """True of a sheet that is a table, and no text to read."""
     return len(draft.columns) > 1 and bool(
@@ -306,7 +284,8 @@ def _sorted_tables(
         _ask_who_judged(rest[0], settings)
         kinds = ["labels"]
     if "labels" not in kinds and not labels:
-        kinds = _first_is_labels(kinds, rest)
+        first_kind = next((kind for kind in ("", "verdicts") if kind in kinds), "answers")
+        kinds[kinds.index(first_kind)] = "labels"
     first = next((d for d, kind in zip(rest, kinds, strict=True) if kind == "labels"), None)
     for draft, kind in zip(rest, kinds, strict=True):
         into = {"labels": labels, "answers": answers}.get(kind, verdicts)
@@ -343,23 +322,6 @@ def _settle_shared_roles(labels: Sequence[Draft], verdicts: Sequence[Draft]) -> 
     for draft in labels:
         for name in shared & {*draft.of("verdict")}:
             draft.columns[name] = replace(draft.columns[name], role="label")
-
-
-def _first_is_labels(kinds: Sequence[str], drafts: Sequence[Draft]) -> list[str]:
-    """The first table whose labels another shares holds those of people, or the first that may;
-    of a workbook with both, a sheet that shares none says something of the items."""
-    open_ = [i for i, kind in enumerate(kinds) if kind == ""]
-    texts = [
-        {x for c in (*draft.free(), *draft.of("verdict")) for x in draft.labels(c)}
-        for draft in drafts
-    ]
-    shares = [any(a & b for j, b in enumerate(texts) if j != i) for i, a in enumerate(texts)]
-    sharing = [i for i in open_ if shares[i]]
-    place = next((i for i, kind in enumerate(kinds) if kind != "answers"), 0)
-    place = (sharing or open_ or [place])[0]
-    beside = [i for i in open_ if sharing and not shares[i] and drafts[i].source.sheet]
-    kinds = ["answers" if i in beside else kind for i, kind in enumerate(kinds)]
-    return [*kinds[:place], "labels", *kinds[place + 1 :]]
 
 
 def _kind(draft: Draft, settings: TableSettings) -> str:
@@ -427,7 +389,9 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
         return first
     columns = {*map(plain_name, first.columns)}
     message = f"has other columns than {first.name}, and both hold labels: write what each holds "
-    message += "into a layout.yaml, or make them alike"
+    message += (
+        "into a layout.yaml, make them alike, or give the sheets that count: 'FILE, sheet NAME'"
+    )
     raise_any([
         Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
         for draft in others if {*map(plain_name, draft.columns)} != columns
@@ -460,26 +424,6 @@ def _share_no_items(drafts: Sequence[Draft]) -> bool:
         if ids and max(ids.values()) == 1:
             return True
     return False
-
-
-def _settle_text(draft: Draft) -> None:
-    """Take the one column of long texts for the answers. Raises Ask where several are."""
-    if draft.of("text", "messages"):
-        return
-    long = [c for c in draft.of("", "about") if _is_long(draft.table.texts(c))]
-    if len(long) > 1:
-        raise Ask(
-            draft.name,
-            f"which column holds the answers? {some(long)}",
-            *(each_as("text", [c]) for c in long),
-        )
-    for column in long:
-        draft.set(column, "text", why="its long texts")
-
-
-def _is_long(texts: Sequence[str]) -> bool:
-    filled = [text for text in texts if text]
-    return bool(filled) and sum(map(len, filled)) >= 30 * len(filled) and " " in "".join(filled)
 
 
 # ------------------------------------------------------------------------------- the layout
