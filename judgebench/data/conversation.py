@@ -30,7 +30,8 @@ from judgebench.files import StrictModel, read_lines, to_line
 from judgebench.records import Answer, HumanLabel, Part, content_hash, in_words, is_slot
 from judgebench.rubric import Metric, Rubric, normalise
 
-Judged = Literal["last", "every", "whole"]
+Judged = Literal["last", "whole"]
+_TURNS = "a list of {role, content}"
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -41,31 +42,28 @@ def turns_of(cell: Cell) -> tuple[list[Part], list[Fault]]:
     except ValueError as error:
         return [], [Fault(str(error))]
     if not value:
-        return [], [Fault("the conversation is empty", allowed="a list of {role, content}")]
+        return [], [Fault("the conversation is empty", allowed=_TURNS)]
     if not isinstance(value, list):
-        return [], [Fault("is no list of turns", allowed="a list of {role, content}")]
-    found = [_turn(one, f"[{number}]") for number, one in enumerate(value)]
-    turns = [one for one in found if isinstance(one, Part)]
-    return turns, [one for one in found if isinstance(one, Fault)]
+        return [], [Fault("is no list of turns", allowed=_TURNS)]
+    turns, faults = list[Part](), list[Fault]()
+    for number, given in enumerate(value):
+        try:
+            turns.append(_turn(given))
+        except ValueError as error:
+            faults.append(Fault(str(error), f"[{number}]", str(given)))
+    return turns, faults
 
 
-def _turn(one: Any, where: str) -> Part | Fault:
-    if not isinstance(one, dict):
-        return Fault("is no turn", where, str(one), "{role, content}")
-    role, content = one.get("role"), one.get("content")
-    if role not in ROLES:
-        return Fault("is no role", f"{where}.role", str(role or ""), ", ".join(ROLES))
-    text = text_of(content)
+def _turn(given: Any) -> Part:
+    """The turn of a value. Raises ValueError."""
+    if not isinstance(given, dict) or given.get("role") not in ROLES:
+        raise ValueError(f"is no turn, {{role, content}}, with a role of {', '.join(ROLES)}")
+    text = text_of(given.get("content"))
     if text is None:
-        return Fault(
-            "is no content",
-            f"{where}.content",
-            str(content),
-            "a text, or a list of {type: text, text}",
-        )
+        raise ValueError("has no content: a text, or a list of {type: text, text}")
     if has_forbidden(text):
-        return Fault("holds a character that is not allowed in a text", f"{where}.content", text)
-    return Part(role, "\n".join(filter(None, (text, *_calls(one.get("tool_calls"))))))
+        raise ValueError("holds a character that is not allowed in a text")
+    return Part(given["role"], "\n".join(filter(None, (text, *_calls(given.get("tool_calls"))))))
 
 
 def text_of(content: Any) -> str | None:
@@ -91,9 +89,8 @@ def _calls(value: Any) -> Iterator[str]:
             yield f"[calls {of.get('name')}({of.get('arguments') or ''})]"
 
 
-def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Iterator[Answer]:
-    """Yield what is judged of a conversation: its last turn of the assistant, every one, or the
-    whole.
+def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Answer:
+    """What is judged of a conversation: its last turn of the assistant, or the whole.
 
     Of a turn the question is the conversation before it. All rows of conversations that begin with
     the same turns, up to the first of the assistant, are one group, unless `answer` names another.
@@ -101,22 +98,19 @@ def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Iterator[Answe
     """
     of_assistant = [i for i, turn in enumerate(turns) if turn.role == "assistant"]
     places = [i for i in of_assistant if not is_blank(turns[i].text) or i == len(turns) - 1]
-    places = places or of_assistant[-1:]
+    last = (places or of_assistant)[-1]
     group = answer.group
     if group in (answer.question, answer.item_id):  # by default
         group = in_words(turns[: of_assistant[0]]) or answer.item_id
     if how == "whole":
-        yield replace(answer, text=in_words(turns), group=group, parts=tuple(turns))
-        return
-    for place in places if how == "every" else places[-1:]:
-        yield replace(
-            answer,
-            item_id=f"{answer.item_id}@{place + 1}" if how == "every" else answer.item_id,
-            text=turns[place].text,
-            question=in_words(turns[:place]),
-            group=group,
-            parts=tuple(turns[:place]),
-        )
+        return replace(answer, text=in_words(turns), group=group, parts=tuple(turns))
+    return replace(
+        answer,
+        text=turns[last].text,
+        question=in_words(turns[:last]),
+        group=group,
+        parts=tuple(turns[:last]),
+    )
 
 
 class Criterion(NamedTuple):

@@ -191,9 +191,9 @@ def _settle_sides(draft: Draft) -> None:
 def _item_columns(draft: Draft, aside: Sequence[str], others: Sequence[Draft]) -> tuple[str, ...]:
     """The columns that say what a row is about. Raises Ask."""
     named = [c for c in draft.of("item") if draft.is_said(c) or c in draft.known]
-    for other in others:
+    for other in others if named else ():
         ids = [c for c in other.of("item") if other.is_said(c)]
-        if named and len(ids) > len(named):
+        if len(ids) > len(named):
             lacking = some(c for c in ids if not draft.same(c))
             message = f"lacks the column {lacking}, by which items are to be known"
             raise SetupError(Problem(message, draft.name, 1, "--item", some(draft.columns)))
@@ -801,20 +801,14 @@ def _are_metrics(
     side: int,
 ) -> bool:  # fmt: skip
     """True where something says that one side of the columns' names are metrics."""
-    draft, names, others = proposal.labels, sides[side], sides[1 - side]
-    heads = [plain_name(c) for _, c in _judges_columns(proposal)]
-    if all(plain_name(n) and any(_stands_in(n, f"_{h}_") for h in heads) for n in names):
+    names, others = sides[side], sides[1 - side]
+    heads = [f"_{plain_name(c)}_" for _, c in _judges_columns(proposal)]
+    if any(len(plain_name(n)) > 1 and _stands_in(n, head) for n, head in product(names, heads)):
         return True
-    marks = [is_person(o) or re.fullmatch(r"\d+|[a-z]", plain_name(o)) for o in others]
     if len(others) > 1 and all(has_word(o, "people") for o in others):
         return not all(has_word(n, "people") for n in names)
-    if len(others) > 1 and len(names) > 1 and all(marks):
-        return True
-    if all(role_of(name) == VALUE for name in names):
-        return True
-    sets = [[{*draft.labels(c)} for c, pair in pairs.items() if pair[side] == n] for n in names]
-    alike = all(set.intersection(*of_name) for of_name in sets)
-    return len(names) > 1 and alike and not set.intersection(*(set.union(*s) for s in sets))
+    marks = [is_person(o) or re.fullmatch(r"\d+|[a-z]", plain_name(o)) for o in others]
+    return len(others) > 1 and len(names) > 1 and all(marks)
 
 
 def _people_or_metrics(proposal: Proposal, columns: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -1215,14 +1209,13 @@ def _key_in(proposal: Proposal, draft: Draft) -> tuple[str, ...]:
             shares = {c: len(ids & {*map(form, draft.table.texts(c))}) for c in draft.columns}
             fits = [c for c, n in shares.items() if n > len(ids) / 2 and c not in key]
             fits = [c for c in fits if draft.columns[c].role == "item"] or fits
-            likely = fits or [c for c in named or draft.of("item") if c not in key]
-            if len(likely) != 1:
+            if len(fits) != 1:
                 raise Ask(
                     draft.name,
                     f"no column holds the items of {labels.name}, by its column {column}",
-                    *_each(likely or [*draft.columns][:MAX_READINGS], "item"),
+                    *_each(fits or [*draft.columns][:MAX_READINGS], "item"),
                 )
-            same = likely[0]
+            same = fits[0]
         key.append(same)
     for item, column in zip(proposal.item, key, strict=True):
         _set_item(draft, column, f"the items of {labels.name}")
