@@ -55,15 +55,16 @@ from judgebench.studies.verdicts import suspicions
 from judgebench.supported import StudyOrigin, Support, support_lines, supports_of
 from judgebench.text import as_name, counted
 
-_LOGS = "logs of inspect_ai and DeepEval"
+_LOGS = "logs of inspect_ai, DeepEval, Label Studio"
 
 
 def import_file(file: str | Path, to: str | Path | None = None) -> Started:
-    """Write the answers and verdicts in a log of another tool as tables into the folder `to`, by
-    default the file's own.
+    """Write the answers, human labels and verdicts in a log of another tool as tables into the
+    folder `to`, by default the file's own.
 
-    What a file is follows from its content: a log of inspect_ai, or a test run of DeepEval. Scorers
-    and metrics are judges.
+    What a file is follows from its content: a log of inspect_ai, a test run of DeepEval or
+    annotations of Label Studio. Labels of people are human labels; scorers, metrics and
+    predictions are judges.
 
     Raises SetupError where the file is damaged or unknown, or a file would be overwritten; nothing
     is written then. Raises MissingExtra for an `.eval` log without inspect_ai.
@@ -86,7 +87,10 @@ def import_file(file: str | Path, to: str | Path | None = None) -> Started:
         for kind, target in files.items():
             write_atomically(target, "".join(map(to_line, log.rows[kind])).encode())
     counts = (counted(len(log.rows[kind]), kind.removesuffix("s")) for kind in files)
-    step = f"judgebench init {quote(str(files['answers']))}, and collect labels as it says"
+    if "labels" in files:
+        step = f"judgebench {'decide' if 'verdicts' in files else 'init'} {quote(str(path))}"
+    else:
+        step = f"judgebench init {quote(str(files['answers']))}, and collect labels as it says"
     return Started(tuple(files.values()), (log.tool, *counts, *log.notes), (step,), log.left_out)
 
 

@@ -229,7 +229,7 @@ def init(
 def import_(
     file: Path = argument(
         "FILE",
-        "A log of inspect_ai, or a test run of DeepEval. What it is follows from its content.",
+        "A log of inspect_ai, DeepEval or Label Studio. What it is follows from its content.",
     ),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
 ) -> None:

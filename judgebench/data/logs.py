@@ -1,5 +1,7 @@
-"""Nested logs of other tools as answers and verdicts: what the evaluated model wrote is an answer,
-what a scorer or a metric says of it is a verdict.
+"""Nested logs of other tools as answers, human labels and verdicts.
+
+What the evaluated model wrote is an answer; what a scorer or a metric says of it is a verdict. A
+person's choice is a label, a model's prediction a verdict.
 """
 
 from __future__ import annotations
@@ -10,19 +12,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from judgebench.data.conversation import turns_of
 from judgebench.data.formats import Nested, Table, scalar_text
-from judgebench.data.vocabulary import Column
+from judgebench.data.vocabulary import Column, columns_by_role, last_word
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import check_unpacked, open_bytes, read_errors
 from judgebench.records import in_words
 from judgebench.text import as_name
 
-LOG_SHEETS = ("answers", "verdicts")
+LOG_SHEETS = ("answers", "labels", "verdicts")
 _CORRECT = "correct"  # the metric of values that say whether an answer is right
 
 Row = dict[str, str]
@@ -45,6 +48,7 @@ class Sample(NamedTuple):
     key: Value
     columns: Mapping[str, Value]
     verdicts: Iterable[Statement] = ()
+    labels: Iterable[Statement] = ()
 
 
 @dataclass
@@ -79,6 +83,9 @@ class Log:
                 row["group"] = "" if row.get("question") else key
                 self.rows["answers"].append({"item_id": item, **row})
             item = items[key, as_text(text)]
+            for by, metric, label, *_ in sample.labels:
+                row = {"item_id": item, "annotator": as_text(by), "metric": metric}
+                self.rows["labels"].append({**row, "label": as_text(label)})
             for by, metric, label, raw, status in sample.verdicts:
                 row = {"item_id": item, "judge": as_name(as_text(by)), "metric": metric}
                 row |= {"label": as_text(label), "raw": as_text(raw)}
@@ -99,10 +106,7 @@ def read_log(path: Path) -> Log | None:
         data = start + file.read() if is_json else b""
     log = Log(str(path))
     value = _unpacked(path, log) if start[:2] == b"PK" else _parsed(data)
-    task = _first(value)
-    if isinstance(_at(task, "data"), dict) and isinstance(_at(task, "annotations"), list):
-        raise log.fail("is the JSON of Label Studio: export CSV or JSON_MIN, which have all labels")
-    for reader in (_inspect, _deepeval):
+    for reader in (_inspect, _deepeval, _label_studio):
         try:
             log.add(reader(value, log))
         except _LAID_OUT_OTHERWISE as error:
@@ -154,7 +158,7 @@ def _unpacked(path: Path, log: Log) -> Value:
 
 
 def log_tables(log: Log) -> list[Table]:
-    """The answers and verdicts that there are, each a sheet of the file."""
+    """The answers, labels and verdicts that there are, each a sheet of the file."""
     tables = []
     for kind, rows in log.rows.items():
         names = dict.fromkeys(name for row in rows for name in row)
@@ -165,7 +169,7 @@ def log_tables(log: Log) -> list[Table]:
 
 def log_columns(table: Table) -> dict[str, Column]:
     """What the columns of a table of a log are."""
-    roles = {"item_id": "item", "label": "verdict"}
+    roles = {"item_id": "item", "label": "verdict" if table.sheet == "verdicts" else "label"}
     return {name: Column(roles.get(name, name), why="its log") for name in table.columns}
 
 
@@ -294,3 +298,57 @@ def _deepeval_verdict(metric: Value) -> Statement:
     is_failed = error or metric["score"] is None
     judge, raw = metric.get("evaluationModel") or name, metric.get("reason") or error
     return Statement(judge, name, None if is_failed else label, raw)
+
+
+# Label Studio ----------------------------------------------------------------------------------
+
+
+_SINGLE = ("choices", "rating", "taxonomy", "number", "pairwise")
+
+
+def _label_studio(value: Value, log: Log) -> Iterator[Sample]:
+    task = _first(value)
+    is_task = isinstance(_at(task, "data"), dict)
+    if not is_task or not ("annotations" in task or task.keys() <= {"id", "data"}):
+        return
+    log.tool = "Label Studio, JSON"
+    names = dict.fromkeys(name for task in value for name in task["data"])
+    named = columns_by_role(names, ("item", "question", "text", "system", "reference"))
+    ids = [name for name in names if last_word(name) == "id"]
+    item = named.pop("item", ids[0] if ids else "")
+    items = {as_text(task["data"].get(item)) for task in value} - {""}
+    for number, task in enumerate(value, start=1):
+        data = task["data"]
+        key = data[item] if len(items) == len(value) else task.get("id", number)
+        columns = {"text": "", **{role: data.get(name, "") for role, name in named.items()}}
+        predictions = task.get("predictions") or []
+        whole = [prediction for prediction in predictions if isinstance(prediction, dict)]
+        reason = "predictions of which the export has the id alone (a snapshot has all of them)"
+        log.left_out[reason] += len(predictions) - len(whole)
+        models = [(p, p.get("model_version") or "prediction") for p in whole]
+        verdicts = chain.from_iterable(_choices(*prediction, log) for prediction in models)
+        yield Sample(key, columns, verdicts, _people(task, log))
+
+
+def _people(task: Value, log: Log) -> Iterator[Statement]:
+    """What each person says in an annotation that was not skipped."""
+    for annotation in task.get("annotations") or ():
+        person = annotation.get("completed_by")
+        person = _at(person, "email") or _at(person, "id") or person or "annotator"
+        if annotation.get("was_cancelled") or not annotation["result"]:
+            log.left_out["annotations that were skipped, or have no result"] += 1
+        else:
+            yield from _choices(annotation, person, log)
+
+
+def _choices(annotation: Value, by: Value, log: Log) -> Iterator[Statement]:
+    """What was chosen in each control of an annotation: one label, or a list of several."""
+    for result in annotation["result"] or ():
+        name, kind, value = result["from_name"], result["type"], result["value"]
+        chosen = (_at(value, kind) or _at(value, "selected")) if kind in _SINGLE else None
+        if chosen:
+            label = chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else chosen
+            is_path = kind == "taxonomy" and isinstance(label, list)
+            yield Statement(by, name, " / ".join(label) if is_path else label)
+        else:
+            log.left_out[f"values of {name!r} ({kind}), which are no label of the answer"] += 1

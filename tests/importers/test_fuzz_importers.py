@@ -3,6 +3,7 @@ nothing written."""
 
 import json
 import tempfile
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,43 @@ def test_a_changed_file_is_imported_or_refused(name: str, draw: st.DataObject) -
         path = Path(folder, "log").with_suffix(Path(name).suffix)
         path.write_bytes(changed(name, draw))
         is_imported_or_refused(path)
+
+
+def tasks(tmp_path: Path, **of_second: Any) -> Path:
+    """Two annotated tasks of which the second is changed."""
+    values = [
+        {
+            "id": f"r{n}", "data": {"text": f"Answer {n}."},
+            "annotations": [{"completed_by": n, "result": [
+                {"from_name": "tone", "type": "choices", "value": {"choices": [label]}}
+            ]}],
+        }
+        for n, label in enumerate(("good", "bad"))
+    ]  # fmt: skip
+    values[1] |= of_second
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(values))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("of_second", "imported"),
+    [
+        ({"data": {"a\ud800": "x"}}, True),
+        ({"data": dict.fromkeys(("a\ud800", "a\ud801"), "x")}, True),
+        ({"data": {"size": 10**400}}, True),
+        ({"data": {"text": "\u200b"}}, True),
+        ({"data": {"text": "Two.", "\x7f": "x"}}, True),
+        ({"id": " "}, True),
+        ({"data": None}, False),
+        ({"annotations": [{"result": 5}]}, False),
+        ({"data": {"deep": reduce(lambda inner, _: {"a": inner}, range(800), 1)}}, True),
+    ],
+)
+def test_odd_texts_and_numbers_are_imported_or_one_clear_error(
+    tmp_path: Path, of_second: dict[str, Any], imported: bool
+) -> None:
+    assert is_imported_or_refused(tasks(tmp_path, **of_second)) is imported
 
 
 def test_a_list_where_a_name_is_meant_is_its_text(tmp_path: Path) -> None:

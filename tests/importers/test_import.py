@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import judgebench as jb
+from judgebench.data.logs import LOG_SHEETS
 
 FILES = Path(__file__).parent / "files"
 
@@ -20,15 +21,19 @@ def problems(file: Path, **settings: Any) -> list[str]:
 
 
 def test_the_command_reports_what_it_read_left_out_and_wrote(call, tmp_path: Path) -> None:
-    code, out, err = call("import", FILES / "inspect.json", "--to", tmp_path / "to")
+    code, out, err = call("import", FILES / "label-studio-snapshot.json", "--to", tmp_path / "to")
     assert (code, err) == (0, "")
     lines = out.replace(f"{tmp_path}/", "").splitlines()
-    assert lines[1:3] == ["5 answers", "20 verdicts"]
-    assert "Left out: samples that ended in an error, without an answer (1)" in lines
+    assert lines[:3] == [
+        "Label Studio, JSON",
+        "6 answers",
+        "22 labels",
+    ]
+    assert "Left out: annotations that were skipped, or have no result (2)" in lines
     assert [line.removeprefix("Wrote to/") for line in lines if line.startswith("Wrote")] == [
-        "answers.jsonl", "verdicts.jsonl",
+        "answers.jsonl", "labels.jsonl", "verdicts.jsonl",
     ]  # fmt: skip
-    assert lines[-1] == "  1. judgebench init to/answers.jsonl, and collect labels as it says"
+    assert lines[-1] == f"  1. judgebench decide {FILES}/label-studio-snapshot.json"
 
 
 def test_answers_of_a_log_begin_a_benchmark(call, tmp_path: Path) -> None:
@@ -53,7 +58,7 @@ def test_an_imported_log_can_be_decided_upon(call, tmp_path: Path) -> None:
         for row in answers
     ]  # fmt: skip
     (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)))
-    files = [tmp_path / f"{kind}.jsonl" for kind in ("answers", "labels", "verdicts")]
+    files = [tmp_path / f"{kind}.jsonl" for kind in LOG_SHEETS]
     order = ("--order", "C < I", "--judge", "model_graded_qa")
     code, out, err = call("decide", *files, *order, "--json")
     assert code == 0, err
@@ -98,7 +103,7 @@ def written(tmp_path: Path, text: str | bytes, name: str = "log") -> Path:
 def test_an_unknown_table_is_told_what_is_known(tmp_path: Path) -> None:
     (message,) = problems(written(tmp_path, "item_id,text\na,b\n", "log.csv"))
     start = "log.csv: is no log that judgebench knows; tables need no import: give them as they are"
-    assert message.startswith(f"{start}; allowed: logs of inspect_ai and DeepEval")
+    assert message.startswith(f"{start}; allowed: logs of inspect_ai, DeepEval")
 
 
 def test_a_file_by_another_tools_name_is_recognised_by_its_content(tmp_path: Path) -> None:
@@ -147,21 +152,20 @@ def test_an_eval_log_whose_samples_are_damaged(tmp_path: Path) -> None:
     assert message.startswith("log: is damaged: inspect_ai cannot read it (")
 
 
-def test_a_file_that_is_only_like_that_of_a_tool(tmp_path: Path) -> None:
-    content = json.loads((FILES / "inspect.json").read_text())
-    content["samples"] = [{"id": 1}]
+@pytest.mark.parametrize(
+    ("name", "key", "value", "tool"),
+    [
+        ("inspect.json", "samples", [{"id": 1}], "inspect_ai 0.3.285, model mockllm/small"),
+        ("label-studio.json", "annotations", [None], "Label Studio, JSON"),
+    ],
+)
+def test_a_file_that_is_only_like_that_of_a_tool(
+    tmp_path: Path, name: str, key: str, value: Any, tool: str
+) -> None:
+    content = json.loads((FILES / name).read_text())
+    (content if isinstance(content, dict) else content[2])[key] = value
     (message,) = problems(written(tmp_path, json.dumps(content)))
-    start = "log: is like inspect_ai 0.3.285, model mockllm/small, but laid out otherwise ("
-    assert message.startswith(start)
-
-
-def test_the_json_of_label_studio_is_sent_to_its_tables(call, tmp_path: Path) -> None:
-    task = {"id": 1, "data": {"text": "a text"}, "annotations": [{"completed_by": 1, "result": []}]}
-    path = written(tmp_path, json.dumps([task]), "tasks.json")
-    for command in ("import", "decide"):
-        code, _, err = call(command, path)
-        assert code == 2
-        assert "is the JSON of Label Studio: export CSV or JSON_MIN" in err
+    assert message.startswith(f"log: is like {tool}, but laid out otherwise (")
 
 
 def test_a_log_without_scores_gives_answers_to_label(tmp_path: Path) -> None:

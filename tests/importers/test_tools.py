@@ -18,8 +18,8 @@ class Found:
 
     def __init__(self, folder: Path, imported: jb.Started) -> None:
         self.report = imported
-        self.answers, self.verdicts = (
-            self._rows(folder / f"{name}.jsonl") for name in ("answers", "verdicts")
+        self.answers, self.labels, self.verdicts = (
+            self._rows(folder / f"{name}.jsonl") for name in ("answers", "labels", "verdicts")
         )
 
     @staticmethod
@@ -40,6 +40,11 @@ class Found:
             for row in self.verdicts
             if (row["judge"], row["metric"]) == (judge, metric)
         }  # fmt: skip
+
+    def by(self, annotator: str, metric: str) -> dict[str, str]:
+        found = ((row["annotator"], row["metric"]) == (annotator, metric) for row in self.labels)
+        pairs = zip(self.labels, found, strict=True)
+        return {row["item_id"]: row["label"] for row, wanted in pairs if wanted}
 
 
 @pytest.fixture
@@ -80,6 +85,7 @@ def test_inspect_scorers_are_judges_and_what_they_did_not_grade_is_no_label(read
     raw = {r["item_id"]: r["raw"] for r in found.verdicts if r["judge"] == "model_graded_qa"}
     assert raw["room"] == "The answer could be right or wrong, I would rather not say."
     assert raw["loan"] == "It agrees with the rules.\nGRADE: C"
+    assert not found.labels
     assert found.report.left_out == {"samples that ended in an error, without an answer": 1}
     assert found.report.found[:3] == (
         "inspect_ai 0.3.285, model mockllm/small",
@@ -203,3 +209,34 @@ def test_a_metric_of_deepeval_that_failed_is_no_verdict(
     path.write_text(json.dumps(deepeval(**changed)))
     found = Found(tmp_path / "to", jb.import_file(path, tmp_path / "to"))
     assert found.of("gpt-4.1", "Harm")["a1"] == (NONE, "failed")
+
+
+# Label Studio ----------------------------------------------------------------------------------
+
+
+def test_a_snapshot_of_label_studio_has_labels_by_person_and_predictions_as_verdicts(
+    read: Read,
+) -> None:
+    found = read("label-studio-snapshot.json")
+    assert found.by("ann@example.org", "correct") == {
+        "opening": "Right", "loan": "Wrong", "fine": "Right", "café": "Wrong", "print": "Right",
+    }  # fmt: skip
+    assert found.by("bob@example.org", "tone") == {"opening": "1", "loan": "2", "café": "4"}
+    assert found.by("ann@example.org", "topic") == dict.fromkeys(("loan", "café"), "Rules / Money")
+    assert {row["annotator"] for row in found.labels} == {"ann@example.org", "bob@example.org"}
+    assert set(found.of("grader-1", "correct").values()) == {("Right", OK)}
+    assert len(found.verdicts) == 6
+    assert found.texts()["café"] == "Yes:\n- coffee, tea\n- cards are accepted"
+    assert found.report.left_out == {
+        "values of 'comment' (textarea), which are no label of the answer": 3,
+        "values of 'spans' (labels), which are no label of the answer": 3,
+        "annotations that were skipped, or have no result": 2,
+    }
+
+
+def test_the_usual_export_of_label_studio_names_predictions_by_id_alone(read: Read) -> None:
+    found = read("label-studio.json")
+    assert {row["annotator"] for row in found.labels} == {"2", "3"}
+    assert not found.verdicts
+    reason = "predictions of which the export has the id alone (a snapshot has all of them)"
+    assert found.report.left_out[reason] == 6
