@@ -55,22 +55,22 @@ from judgebench.studies.verdicts import suspicions
 from judgebench.supported import StudyOrigin, Support, support_lines, supports_of
 from judgebench.text import as_name, counted
 
-_LOGS = "logs of inspect_ai, DeepEval, Label Studio"
+_LOGS = "logs of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval, Label Studio"
 
 
 def import_file(file: str | Path, to: str | Path | None = None) -> Started:
     """Write the answers, human labels and verdicts in a log of another tool as tables into the
     folder `to`, by default the file's own.
 
-    What a file is follows from its content: a log of inspect_ai, a test run of DeepEval or
-    annotations of Label Studio. Labels of people are human labels; scorers, metrics and
-    predictions are judges.
+    What a file is follows from its content: a log of inspect_ai, samples of lm-evaluation-harness,
+    results of promptfoo, a test run of DeepEval or annotations of Label Studio. Labels of people
+    are human labels; scorers, assertions and predictions are judges.
 
     Raises SetupError where the file is damaged or unknown, or a file would be overwritten; nothing
     is written then. Raises MissingExtra for an `.eval` log without inspect_ai.
 
     >>> import judgebench as jb
-    >>> [path.name for path in jb.import_file("library.json", "imported").files]
+    >>> [path.name for path in jb.import_file("samples_library.jsonl", "imported").files]
     ['answers.jsonl', 'verdicts.jsonl']
     """
     path = Path(file)

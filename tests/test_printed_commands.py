@@ -27,7 +27,7 @@ PAGES = [
 ]
 NAMES = [page.relative_to(REPO).as_posix() for page in PAGES]
 TABLES = REPO / "docs" / "tables"
-LOG = REPO / "tests" / "importers" / "files" / "inspect.json"
+LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
 JUDGEBENCH: Any = get_command(app)
 # These commands go with a feature that may be taken out.
 OF_FEATURES = (
@@ -97,7 +97,7 @@ class Reader:
         self.sheets: dict[str, dict[str, list[list[str]]]] = {}
         for table in TABLES.glob("*.csv"):
             shutil.copy(table, folder)
-        shutil.copy(LOG, folder / "library.json")
+        shutil.copy(LOG, folder / "samples_library.jsonl")
         monkeypatch.chdir(folder)
         monkeypatch.setenv("COLUMNS", "80")
 

@@ -11,7 +11,7 @@ import yaml
 from printed import blocks
 
 REPO = Path(__file__).resolve().parents[1]
-LOG = REPO / "tests" / "importers" / "files" / "inspect.json"
+LOG = REPO / "tests" / "importers" / "files" / "lm-eval-choices.jsonl"
 SKILL = (REPO / "judgebench" / "skill.md").read_text("utf-8")
 COMMANDS = [
     line for block in blocks(SKILL) if block.info == "sh" for line in block.text.splitlines()
@@ -34,7 +34,7 @@ def test_each_command_of_the_skill_runs(
 ) -> None:
     for table in (REPO / "docs" / "tables").glob("*.csv"):
         shutil.copy(table, tmp_path)
-    shutil.copy(LOG, tmp_path / "library.json")
+    shutil.copy(LOG, tmp_path / "samples_library.jsonl")
     monkeypatch.chdir(tmp_path)
     assert len(COMMANDS) >= 12
     for line in COMMANDS:

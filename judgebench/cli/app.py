@@ -229,7 +229,8 @@ def init(
 def import_(
     file: Path = argument(
         "FILE",
-        "A log of inspect_ai, DeepEval or Label Studio. What it is follows from its content.",
+        "A log of inspect_ai, lm-evaluation-harness, promptfoo, DeepEval or Label Studio. "
+        "What it is follows from its content.",
     ),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
 ) -> None:

@@ -1,7 +1,7 @@
 """Nested logs of other tools as answers, human labels and verdicts.
 
-What the evaluated model wrote is an answer; what a scorer or a metric says of it is a verdict. A
-person's choice is a label, a model's prediction a verdict.
+What the evaluated model wrote is an answer; what a scorer, a metric or an assertion says of it is a
+verdict. A person's choice is a label, a model's prediction a verdict.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judgebench.data.formats import Nested, Table, scalar_text
 from judgebench.data.vocabulary import Column, columns_by_role, last_word
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.files import check_unpacked, open_bytes, read_errors
-from judgebench.records import in_words
+from judgebench.records import canonical_json, in_words
 from judgebench.text import as_name
 
 LOG_SHEETS = ("answers", "labels", "verdicts")
@@ -106,7 +106,7 @@ def read_log(path: Path) -> Log | None:
         data = start + file.read() if is_json else b""
     log = Log(str(path))
     value = _unpacked(path, log) if start[:2] == b"PK" else _parsed(data)
-    for reader in (_inspect, _deepeval, _label_studio):
+    for reader in (_inspect, _lm_eval, _promptfoo, _deepeval, _label_studio):
         try:
             log.add(reader(value, log))
         except _LAID_OUT_OTHERWISE as error:
@@ -210,6 +210,11 @@ def _chat_text(value: Value) -> str:
     return asked[0] if len(asked) == 1 else in_words(turns)
 
 
+def _named(columns: Mapping[str, Value], *roles: str) -> dict[str, Value]:
+    """The values of the columns whose names say these roles."""
+    return {role: columns[name] for role, name in columns_by_role(columns, roles).items()}
+
+
 # inspect_ai ------------------------------------------------------------------------------------
 
 
@@ -275,6 +280,105 @@ def _inspect_sample(sample: Value, model: str, graded: set[str]) -> Sample:
         "reference": sample["target"],
     }
     return Sample(sample["id"], columns, verdicts)
+
+
+# lm-evaluation-harness ---------------------------------------------------------------------------
+
+
+def _lm_eval(value: Value, log: Log) -> Iterator[Sample]:
+    if _at(_first(value), "filtered_resps") is None:
+        return
+    log.tool = "lm-evaluation-harness"
+    log.notes.append("the file does not name the model: `system` is blank")
+    places = [(row["doc_id"], row["filter"]) for row in value]
+    if len({*places}) < len(places):
+        raise log.fail("has several rows of one document and filter: import each task by itself")
+    filters = {rule for _, rule in places}
+    for row in value:
+        doc = row["doc"] if isinstance(row["doc"], dict) else {"document": row["doc"]}
+        arguments = [[*pair.values()] for pair in row["arguments"].values()]
+        columns = {
+            "question": _chat_text(_first(_first(_first(arguments)))),
+            "text": _lm_eval_text(row, arguments),
+            "reference": row["target"],
+            **_named(doc, "question"),
+        }
+        rule = f".{row['filter']}" if len(filters) > 1 else ""
+        yield Sample(row["doc_id"], columns, _lm_eval_verdicts(row, rule))
+
+
+def _lm_eval_text(row: Value, arguments: Value) -> str:
+    """The text that the metrics are about: the likeliest continuation, or what the filter left."""
+    filtered, replies = row["filtered_resps"], _first(row["resps"])
+    choices = [pair[1] for pair in arguments if isinstance(pair[-1], str) and len(pair) > 1]
+    if choices and len(choices) == len(filtered):
+        likelihoods = [float(_first(pair)) for pair in filtered]
+        return as_text(choices[likelihoods.index(max(likelihoods))]).strip()
+    return as_text(_first(_first(filtered)) if len(replies) > 1 else _first(replies))
+
+
+def _lm_eval_verdicts(row: Value, rule: str) -> Iterator[Statement]:
+    for name in row["metrics"]:
+        label = row.get(name)
+        is_right = name.startswith(("acc", "exact_match")) and as_text(label) in ("0", "1")
+        if not isinstance(label, list | dict):  # what a result is made of
+            yield Statement(name + rule, _CORRECT if is_right else name, label)
+
+
+# promptfoo -------------------------------------------------------------------------------------
+
+
+_UNREADABLE = ("Could not extract JSON", "produced malformed response")  # reasons before 0.121
+
+
+def _promptfoo(value: Value, log: Log) -> Iterator[Sample]:
+    results = _at(value, "results.results") or _at(value, "results")  # or its summary alone
+    if not _at(_first(results), "vars"):
+        return
+    log.tool = "promptfoo"
+    tests = dict[str, str]()
+    for result in results:
+        test = canonical_json(result["vars"])
+        tests.setdefault(test, f"test-{len(tests) + 1}")
+        system, output = _provider(result["provider"]), _at(result, "response.output")
+        columns = {
+            "question": _chat_text(_at(result, "prompt.raw")),
+            "text": output or (None if result.get("failureReason") == "2" else output),
+            "system": system,
+            **_named(result["vars"], "question", "reference"),
+        }
+        statements = [*_assertions(result)]
+        labels = [statement for statement in statements if statement.by == "human"]
+        if labels and not log.notes:
+            log.notes.append(
+                "ratings by hand are of nobody, who may have seen the graders' results"
+            )
+        verdicts = [statement for statement in statements if statement.by != "human"]
+        yield Sample(f"{tests[test]}@{system}", columns, verdicts, labels)
+
+
+def _provider(about: Value) -> str:
+    return as_text(_at(about, "label") or _at(about, "id") or about)
+
+
+def _assertions(result: Value) -> Iterator[Statement]:
+    """What graders say of a result, and people in the web page."""
+    types = Counter[str]()
+    for part in _at(result, "gradingResult.componentResults") or ():
+        assertion = part["assertion"] or {}
+        kind, grader, metric = (assertion.get(name) for name in ("type", "provider", "metric"))
+        if kind is None:  # the result of a whole set of assertions
+            continue
+        by, reason = f"{kind} ({_provider(grader)})" if grader else kind, as_text(part["reason"])
+        types[by] += not metric
+        number = f" {types[by]}" if types[by] > 1 else ""
+        # Where the grader failed, promptfoo says `fail`.
+        is_unread = any(words in reason for words in _UNREADABLE)
+        is_failed = is_unread or _at(part, "metadata.graderError")
+        label = None if is_failed else "pass" if part["pass"] else "fail"
+        status = "unparsed" if is_unread else "failed"
+        name = "result" if kind == "human" else kind  # of the whole test, in the web page
+        yield Statement(by, metric or name + number, label, reason, status)
 
 
 # DeepEval --------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ def write_tables(folder: Path) -> None:
     )
     _write(folder / "labels.csv", [{k: row[k] for k in kept} for row in labels])
     _write(folder / "verdicts.csv", _verdicts(labels))
-    written = Path(__file__).parents[1] / "importers" / "files" / "inspect.json"
-    copyfile(written, folder / "library.json")
+    written = Path(__file__).parents[1] / "importers" / "files" / "lm-eval-choices.jsonl"
+    copyfile(written, folder / "samples_library.jsonl")
 
 
 def write_bench(folder: Path, more: str = "") -> None:

@@ -146,3 +146,13 @@ def test_a_list_where_a_name_is_meant_is_its_text(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps(value))
     assert is_imported_or_refused(path)
+
+
+def test_a_number_too_large_to_count_with_is_imported_as_its_text(tmp_path: Path) -> None:
+    text = (FILES / "lm-eval-choices.jsonl").read_text()
+    first, *rest = text.splitlines()
+    row = json.loads(first)
+    row["filtered_resps"][0][0] = 10**400
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join([json.dumps(row), *rest]))
+    assert is_imported_or_refused(path)

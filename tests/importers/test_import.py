@@ -36,9 +36,13 @@ def test_the_command_reports_what_it_read_left_out_and_wrote(call, tmp_path: Pat
     assert lines[-1] == f"  1. judgebench decide {FILES}/label-studio-snapshot.json"
 
 
-def test_answers_of_a_log_begin_a_benchmark(call, tmp_path: Path) -> None:
+LOGS = ["inspect.json", "promptfoo.json", *sorted(path.name for path in FILES.glob("lm-*.jsonl"))]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_answers_of_a_log_begin_a_benchmark(call, tmp_path: Path, name: str) -> None:
     to = tmp_path / "to"
-    (step,) = jb.import_file(FILES / "inspect.json", to).next_steps
+    (step,) = jb.import_file(FILES / name, to).next_steps
     assert step == f"judgebench init {to}/answers.jsonl, and collect labels as it says"
     started = jb.init(to / "answers.jsonl")
     assert [path.name for path in started.files][-1] == "labels-template.csv"
@@ -103,12 +107,12 @@ def written(tmp_path: Path, text: str | bytes, name: str = "log") -> Path:
 def test_an_unknown_table_is_told_what_is_known(tmp_path: Path) -> None:
     (message,) = problems(written(tmp_path, "item_id,text\na,b\n", "log.csv"))
     start = "log.csv: is no log that judgebench knows; tables need no import: give them as they are"
-    assert message.startswith(f"{start}; allowed: logs of inspect_ai, DeepEval")
+    assert message.startswith(f"{start}; allowed: logs of inspect_ai, lm-evaluation-harness")
 
 
 def test_a_file_by_another_tools_name_is_recognised_by_its_content(tmp_path: Path) -> None:
-    path = written(tmp_path, (FILES / "inspect.json").read_bytes(), "samples.jsonl")
-    assert jb.import_file(path, tmp_path / "to").found[0].startswith("inspect_ai")
+    path = written(tmp_path, (FILES / "promptfoo.json").read_bytes(), "samples.jsonl")
+    assert jb.import_file(path, tmp_path / "to").found[0] == "promptfoo"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +154,18 @@ def test_an_eval_log_whose_samples_are_damaged(tmp_path: Path) -> None:
         archive.writestr("header.json", '{"version": 2}')
     (message,) = problems(tmp_path / "log")
     assert message.startswith("log: is damaged: inspect_ai cannot read it (")
+
+
+def lines_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FILES / name).read_text().splitlines()]
+
+
+def test_samples_of_several_tasks_in_one_file_are_an_error(tmp_path: Path) -> None:
+    rows = lines_of("lm-eval-filters.jsonl")
+    twice = "\n".join(json.dumps(row) for row in [*rows, rows[0]])
+    assert problems(written(tmp_path, twice)) == [
+        "log: has several rows of one document and filter: import each task by itself"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,71 @@ def test_a_sample_that_was_marked_as_invalid_is_left_out(tmp_path: Path) -> None
     assert len(found.answers) == 4
 
 
+# lm-evaluation-harness -------------------------------------------------------------------------
+
+
+def test_filters_of_lm_eval_are_judges_of_the_same_replies(read: Read) -> None:
+    found = read("lm-eval-filters.jsonl")
+    assert len(found.answers) == 6
+    assert found.answers[1]["question"] == "For how long may I keep a book?"
+    assert found.answers[1]["text"] == 'Four weeks, then "renew", please.'
+    assert found.answers[1]["reference"] == "For four weeks."
+    strict = found.of("exact_match.strict-match", "correct")
+    assert strict == {str(n): ("1" if n == 0 else "0", OK) for n in range(6)}
+    assert found.of("exact_match.flexible-extract", "correct")["0"] == ("0", OK)
+    assert "the file does not name the model: `system` is blank" in found.report.found
+
+
+def test_the_likeliest_choice_is_the_answer(read: Read) -> None:
+    found = read("lm-eval-choices.jsonl")
+    by_item = found.of("acc", "correct")
+    assert found.texts()["0"] == "From 10 to 16."
+    assert by_item["0"] == ("1", OK)
+    assert {label for label, _ in by_item.values()} == {"0", "1"}
+
+
+def test_of_several_replies_the_one_that_was_scored_is_the_answer(read: Read) -> None:
+    found = read("lm-eval-repeats.jsonl")
+    assert found.texts()["0"] == "From 10 to 16."  # twice, and once something else
+
+
+# promptfoo -------------------------------------------------------------------------------------
+
+
+def test_assertions_of_promptfoo_are_judges_and_failed_graders_no_verdicts(read: Read) -> None:
+    found = read("promptfoo.json")
+    texts = found.texts()
+    assert texts["test-1@small"] == "From 10 to 16."
+    assert "test-5@broken" not in texts  # the provider failed
+    first = next(row for row in found.answers if row["item_id"] == "test-2@broken")
+    assert (first["system"], first["reference"]) == ("broken", "For four weeks.")
+    correct = found.of("llm-rubric", "Correct")
+    assert correct["test-1@small"] == correct["test-1@small again 1"] == ("pass", OK)
+    assert correct["test-3@small"] == ("fail", OK)
+    assert correct["test-5@small"] == (NONE, "failed")  # promptfoo says `fail`
+    assert correct["test-6@small"] == (NONE, "unparsed")  # promptfoo says `fail`
+    assert found.of("llm-rubric", "llm-rubric")["test-1@small"] == ("pass", OK)
+    assert found.of("icontains", "icontains")["test-6@small"] == ("fail", OK)
+    raw = {(r["item_id"], r["metric"]): r["raw"] for r in found.verdicts}
+    assert raw["test-3@small", "Correct"] == "It does not agree with the rules."
+    assert found.report.left_out == {"samples that ended in an error, without an answer": 2}
+
+
+def test_a_rating_by_hand_in_promptfoo_is_a_human_label(tmp_path: Path) -> None:
+    def rate(value: dict[str, object]) -> None:  # as promptfoo's web page does
+        for result in value["results"]["results"]:  # type: ignore[index]
+            if result["gradingResult"] and result["provider"]["label"] == "small":
+                result["gradingResult"]["componentResults"].append(
+                    {"pass": True, "score": 1, "comment": "fine", "assertion": {"type": "human"},
+                     "reason": "Manual result (overrides all other grading results)"}
+                )  # fmt: skip
+
+    found = changed(tmp_path, "promptfoo.json", rate)
+    assert found.by("human", "result") == {f"test-{n}@small": "pass" for n in range(1, 7)}
+    assert {row["judge"] for row in found.verdicts} == {"llm-rubric", "icontains"}
+    assert any("may have seen the graders' results" in fact for fact in found.report.found)
+
+
 # DeepEval --------------------------------------------------------------------------------------
 
 
