@@ -174,7 +174,6 @@ def _inferred(
     sheets += filter(None, named)
     if rubric is None:
         sheets = [_of_labelled_metrics(sheet, made, proposal) for sheet in sheets]
-    proposal.notes += _unmet(every, settings)
     return Layout(
         tuple(sheets), made, spellings, frozenset(settings.failed), settings.repeats,
         settings.only_common, settings.several, proposal.ids, tuple(judges),
@@ -192,16 +191,6 @@ def _with_study(settings: TableSettings, table: Table) -> TableSettings:
     several = settings.several or (BETWEEN.strip() if is_joined else "")
     groups = {"group": Column("group")} if "group" in table.columns else {}
     return replace(settings, several=several, columns={**groups, **settings.columns})
-
-
-def _unmet(drafts: Sequence[Draft], settings: TableSettings) -> Iterator[str]:
-    """A sentence for texts that somebody says something of, and no cell holds."""
-    said = {*settings.spell, *settings.blank, *settings.failed} - {"*"}
-    if said:
-        texts = {text for d in drafts for c in d.columns for text in d.table.texts(c)}
-        texts |= {*map(plain_label, texts)}
-        if none := sorted(said - texts):
-            yield f"no cell holds {some(map(repr, none))}, of which something is said"
 
 
 # ------------------------------------------------------------------------------- tables as drafts

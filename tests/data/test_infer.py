@@ -389,8 +389,8 @@ def test_a_long_table_says_what_each_label_is_about(name: str) -> None:
             for rater in ("Ann", "Ben") for metric, labels in about.items()]  # fmt: skip
     people = pd.DataFrame(rows, columns=["case", "prompt_id", "rater", name, "label"])
     judge = people[people["rater"] == "Ann"].drop(columns="rater")
-    roles_by_name = {name: "metric"} if name == "category" else {}
-    if roles_by_name:  # which says something of items, by its name
+    roles_by_name = {name: "metric"} if name in ("category", "harm_type") else {}
+    if roles_by_name:  # which no name of a metric says
         assert f"--column {name}=metric" in flags(asked(people, judge))
     layout = jb.layout(people, judge, columns=roles_by_name)
     assert {m.title: {*m.label_texts} for m in layout.rubric.metrics} == {
