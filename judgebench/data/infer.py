@@ -795,6 +795,8 @@ def _are_metrics(
         return True
     if len(others) > 1 and all(has_word(o, "people") for o in others):
         return not all(has_word(n, "people") for n in names)
+    if all(role_of(name) == VALUE for name in names):
+        return True
     marks = [is_person(o) or re.fullmatch(r"\d+|[a-z]", plain_name(o)) for o in others]
     return len(others) > 1 and len(names) > 1 and all(marks)
 

@@ -75,6 +75,10 @@ def sources_of(given: Any, name: str) -> list[Source]:
     for anything else."""
     if given is None:
         return []
+    if isinstance(given, Mapping | list | tuple):
+        parts_of = given.values() if isinstance(given, Mapping) else given
+        for part in (part for part in parts_of if isinstance(part, Mapping | list | tuple)):
+            check_frame(part, name)  # which it is not
     if isinstance(given, Mapping):
         return [
             replace(source, who=str(key))
