@@ -258,6 +258,11 @@ def _check_rows(
 def _ask_item(draft: Draft, aside: Sequence[str], shared: Sequence[str]) -> None:
     """Ask by which columns items are known: one, or two together, that tell rows apart."""
     labels = {*draft.free()} - {*shared}
+    if len(labels) > max(MAX_KEY, len(draft.table)):
+        message = f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: "
+        message += "are its columns items, and its rows people? Write a row for each item and "
+        message += "person (in pandas: table.melt), with the columns item, annotator and label"
+        raise SetupError(Problem(message, draft.name, 1, "", some(labels)))
     no_ids = {*aside, *labels, *draft.of("label", "verdict", "ignored")}
     able = [c for c in draft.columns if c not in no_ids]
     able = sorted(able, key=lambda c: -draft.n_different(c))[: 2 * MAX_READINGS]

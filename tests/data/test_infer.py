@@ -189,6 +189,12 @@ def test_what_may_be_read_in_two_ways_is_asked(case: str) -> None:
     assert {*options} <= {*flags(question)}
 
 
+def test_a_table_of_a_column_for_each_item_is_refused() -> None:
+    columns = {f"k{i}": ["yes", "no", "yes" if i % 2 else "no"] for i in range(N)}
+    with pytest.raises(SetupError, match="has 40 columns of labels and 3 rows: are its columns"):
+        jb.layout(pd.DataFrame(columns))
+
+
 # Items -------------------------------------------------------------------------------------------
 
 
