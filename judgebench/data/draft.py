@@ -291,13 +291,10 @@ class Draft:
 
     def first_cell(self, column: str, plain: str) -> tuple[int, str]:
         """The number of the first row in which a label stands, and its text there."""
-        place = self.place_of(column, plain)
-        return (self.table.lines[place], self.texts(column)[place]) if place >= 0 else (0, plain)
-
-    def place_of(self, column: str, plain: str) -> int:
-        """The index of the first row in which a label stands; -1 where it stands in none."""
-        texts = enumerate(self.texts(column))
-        return next((i for i, text in texts if text and plain_label(text) == plain), -1)
+        cells = zip(self.table.lines, self.texts(column), strict=True)
+        return next(
+            (cell for cell in cells if cell[1] and plain_label(cell[1]) == plain), (0, plain)
+        )
 
     def lines_of(self, places: Iterable[int]) -> dict[str, tuple[int, ...]]:
         """The numbers of rows at these indices, by the name of their table."""

@@ -59,7 +59,6 @@ LEAST_SPLITS = 5  # items on which annotators split, for a column that says what
 MIN_KAPPA = 0.25  # of a person with any other: less may be no person
 KEY_ROLES = ("item", "group", "question", "text", "system")
 MAX_KEY = 4  # columns by which items are known together
-_FEW_REPEATS = 1.5  # rows of each annotator and item, below which they are no sign of metrics
 MAX_READINGS = 4  # that a question lists of one kind
 _SHARES_LABELS = "it shares labels"
 _PAIRS_OF_NAMES = (  # how a column's name is made of a metric and a person
@@ -134,7 +133,6 @@ def propose(
     _set_verdicts(proposal, labels, _beside_columns(proposal))
     for draft in verdicts:
         _settle_verdicts(proposal, draft)
-        _check_draws(draft)
     _check_judges(proposal)
     for draft in (labels, *verdicts):
         for column in draft.of("reply") if draft.of("verdict") else ():
@@ -260,6 +258,11 @@ def _check_rows(
 def _ask_item(draft: Draft, aside: Sequence[str], shared: Sequence[str]) -> None:
     """Ask by which columns items are known: one, or two together, that tell rows apart."""
     labels = {*draft.free()} - {*shared}
+    if len(labels) > max(MAX_KEY, len(draft.table)):
+        message = f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: "
+        message += "are its columns items, and its rows people? Write a row for each item and "
+        message += "person (in pandas: table.melt), with the columns item, annotator and label"
+        raise SetupError(Problem(message, draft.name, 1, "", some(labels)))
     no_ids = {*aside, *labels, *draft.of("label", "verdict", "ignored")}
     able = [c for c in draft.columns if c not in no_ids]
     able = sorted(able, key=lambda c: -draft.n_different(c))[: 2 * MAX_READINGS]
@@ -427,9 +430,9 @@ def _settle_labels(proposal: Proposal, who: str, metric: str, labelled: bool) ->
             draft.set(column, "labels", column)
             proposal.metrics[column] = labels
         return
-    if not metric and who and draft.repeats(*proposal.about, who):
-        metric = _metric_of_repeats(proposal, who)
-        columns = [c for c in columns if c != metric]
+    is_open = not metric and who and not draft.said.repeats
+    if is_open and draft.repeats(*proposal.about, who):
+        _ask_metric(proposal, who)
     if metric and not who and draft.repeats(*proposal.about, metric) and not proposal.rubric:
         _ask_who(draft, (*proposal.about, metric))
     if metric and columns:
@@ -482,22 +485,12 @@ def _lists_of_labels(draft: Draft) -> dict[str, Labels]:
     return lists
 
 
-def _metric_of_repeats(proposal: Proposal, who: str) -> str:
-    """The column that parts the rows of one annotator on one item. Raises Ask."""
-    draft, item = proposal.labels, proposal.about
-    if draft.said.repeats:
-        return ""
-    fits = [
-        c
-        for c in draft.of("", "about")
-        if draft.labels(c) and not draft.repeats(*item, who, c) and {*draft.free()} - {c}
-    ]
-    # Few rows about the same are labels given twice; several metrics give each pair several rows.
-    is_rare = draft.n_different(*draft.columns) < _FEW_REPEATS * draft.n_different(*item, who)
-    if len(fits) == 1 and draft.columns[fits[0]].role == "" and not is_rare:
-        return fits[0]
-    _ask_repeats(draft, (*item, who), *_each(fits, "metric"))
-    return ""
+def _ask_metric(proposal: Proposal, who: str) -> None:
+    """Ask which rows of one annotator on one item count, or which column parts them."""
+    draft, key = proposal.labels, (*proposal.about, who)
+    fits = [c for c in draft.of("", "about") if draft.labels(c) and not draft.repeats(*key, c)]
+    fits = [c for c in fits if {*draft.free()} - {c}]
+    _ask_repeats(draft, key, *_each(fits, "metric"))
 
 
 def _check_repeats(draft: Draft, key: Sequence[str], columns: Sequence[str]) -> None:
@@ -807,6 +800,8 @@ def _are_metrics(
         return True
     if len(others) > 1 and all(has_word(o, "people") for o in others):
         return not all(has_word(n, "people") for n in names)
+    if all(role_of(name) == VALUE for name in names):
+        return True
     marks = [is_person(o) or re.fullmatch(r"\d+|[a-z]", plain_name(o)) for o in others]
     return len(others) > 1 and len(names) > 1 and all(marks)
 
@@ -1169,24 +1164,6 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
     if cells.isdisjoint(known) and not (are_yes_and_no(cells) and are_yes_and_no(known)):
         _ask_odd(proposal, draft, column)
     _set_verdicts(proposal, draft, {column: ""})
-
-
-def _check_draws(draft: Draft) -> None:
-    """Raise Ask where a judge says different things of an item, and no column numbers its draws.
-    Where one does, a second row of a draw is an error of that row."""
-    key = (*draft.key, *draft.of("judge", "metric", "repeat", "first", "second", "criterion"))
-    verdicts = draft.of("verdict", "reply")
-    if draft.n_different(*key) < draft.n_different(*key, *verdicts):
-        others = (c for c in draft.columns if c not in verdicts)
-        fits = [c for c in others if not draft.repeats(*key, c)]
-        if draft.of("repeat") and not fits:
-            return
-        raise Ask(
-            draft.name,
-            f"{_alike_rows(draft, key)}, and no column numbers the draws of a judge: add one "
-            "(`repeat`, `run`, `epoch` or `seed`), or keep one row of each item",
-            *_each(fits[:MAX_READINGS], "repeat"),
-        )
 
 
 def _same_metric_column(proposal: Proposal, draft: Draft) -> str:

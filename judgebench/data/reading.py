@@ -75,6 +75,10 @@ def sources_of(given: Any, name: str) -> list[Source]:
     for anything else."""
     if given is None:
         return []
+    if isinstance(given, Mapping | list | tuple):
+        parts_of = given.values() if isinstance(given, Mapping) else given
+        for part in (part for part in parts_of if isinstance(part, Mapping | list | tuple)):
+            check_frame(part, name)  # which it is not
     if isinstance(given, Mapping):
         return [
             replace(source, who=str(key))
@@ -174,7 +178,6 @@ def _inferred(
     sheets += filter(None, named)
     if rubric is None:
         sheets = [_of_labelled_metrics(sheet, made, proposal) for sheet in sheets]
-    proposal.notes += _unmet(every, settings)
     return Layout(
         tuple(sheets), made, spellings, frozenset(settings.failed), settings.repeats,
         settings.only_common, settings.several, proposal.ids, tuple(judges),
@@ -192,16 +195,6 @@ def _with_study(settings: TableSettings, table: Table) -> TableSettings:
     several = settings.several or (BETWEEN.strip() if is_joined else "")
     groups = {"group": Column("group")} if "group" in table.columns else {}
     return replace(settings, several=several, columns={**groups, **settings.columns})
-
-
-def _unmet(drafts: Sequence[Draft], settings: TableSettings) -> Iterator[str]:
-    """A sentence for texts that somebody says something of, and no cell holds."""
-    said = {*settings.spell, *settings.blank, *settings.failed} - {"*"}
-    if said:
-        texts = {text for d in drafts for c in d.columns for text in d.table.texts(c)}
-        texts |= {*map(plain_label, texts)}
-        if none := sorted(said - texts):
-            yield f"no cell holds {some(map(repr, none))}, of which something is said"
 
 
 # ------------------------------------------------------------------------------- tables as drafts

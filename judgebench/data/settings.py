@@ -263,13 +263,11 @@ class Question:
     readings: tuple[Reading, ...]
 
     def __str__(self) -> str:
-        lines = [f"    {r.settings.flags()}    {r.means}" for r in self.readings]
-        return "\n".join([f"{self.table}: {self.asks}", *lines])
+        return self.in_words(lambda reading: reading.settings.flags())
 
-    @property
-    def in_python(self) -> str:
-        """The question with what `columns` takes, in place of the options of a command."""
-        lines = [f"    columns={r.columns}    {r.means}" for r in self.readings]
+    def in_words(self, option: Callable[[Reading], str]) -> str:
+        """The question with the readings, each with the option that chooses it."""
+        lines = [f"    {option(reading)}    {reading.means}" for reading in self.readings]
         return "\n".join([f"{self.table}: {self.asks}", *lines])
 
 
@@ -288,8 +286,13 @@ class Unsettled(SetupError):
 
     def __init__(self, questions: Sequence[Question], in_python: bool = False) -> None:
         self.questions = tuple(questions)
-        texts = (question.in_python if in_python else str(question) for question in questions)
+        texts = map(_in_python if in_python else str, questions)
         super().__init__([Problem(text, kind="question") for text in texts])
+
+
+def _in_python(question: Question) -> str:
+    """The question with what `columns` takes, in place of the options of a command."""
+    return question.in_words(lambda reading: f"columns={reading.columns}")
 
 
 def columns_as(roles: Mapping[str, str]) -> TableSettings:

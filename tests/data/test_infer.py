@@ -189,6 +189,12 @@ def test_what_may_be_read_in_two_ways_is_asked(case: str) -> None:
     assert {*options} <= {*flags(question)}
 
 
+def test_a_table_of_a_column_for_each_item_is_refused() -> None:
+    columns = {f"k{i}": ["yes", "no", "yes" if i % 2 else "no"] for i in range(N)}
+    with pytest.raises(SetupError, match="has 40 columns of labels and 3 rows: are its columns"):
+        jb.layout(pd.DataFrame(columns))
+
+
 # Items -------------------------------------------------------------------------------------------
 
 
@@ -389,8 +395,8 @@ def test_a_long_table_says_what_each_label_is_about(name: str) -> None:
             for rater in ("Ann", "Ben") for metric, labels in about.items()]  # fmt: skip
     people = pd.DataFrame(rows, columns=["case", "prompt_id", "rater", name, "label"])
     judge = people[people["rater"] == "Ann"].drop(columns="rater")
-    roles_by_name = {name: "metric"} if name == "category" else {}
-    if roles_by_name:  # which says something of items, by its name
+    roles_by_name = {name: "metric"} if name in ("category", "harm_type") else {}
+    if roles_by_name:  # which no name of a metric says
         assert f"--column {name}=metric" in flags(asked(people, judge))
     layout = jb.layout(people, judge, columns=roles_by_name)
     assert {m.title: {*m.label_texts} for m in layout.rubric.metrics} == {
