@@ -264,9 +264,9 @@ def known_pairs(answers: Iterable[Answer]) -> KnownPairs:
 class PairsConfig(StrictModel):
     """The key `pairs` of bench.yaml: which answers to the same question are compared.
 
-    `from` is `all`, or how many (a sample, spread over the questions). With `prefer`, a metric or
-    composite of the rubric, whoever labelled both responses prefers the one of the less severe
-    label.
+    `from` is `all`, how many (a sample, spread over the questions), or a file of two columns of
+    item ids. With `prefer`, a metric or composite of the rubric, whoever labelled both responses
+    prefers the one of the less severe label.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -280,24 +280,26 @@ class PairsConfig(StrictModel):
         """A bare value is `from`."""
         named = value if isinstance(value, dict) else {"from": value}
         source = named.get("from", named.get("source", "all"))
-        is_number = isinstance(source, int) and not isinstance(source, bool) and source > 0
-        if not is_number and source != "all":
-            raise ValueError("needs `all`, or a number of pairs")
+        number = isinstance(source, int) and not isinstance(source, bool) and source > 0
+        if not number and not (isinstance(source, str) and source):
+            raise ValueError("needs `all`, a number of pairs, or a file that names them")
         return named
 
     def wanted(self, file: Path, seed: int) -> WantedPairs:
         """As the bench.yaml `file` asks for them."""
-        return WantedPairs(self.source, self.prefer, seed, str(file))
+        named = isinstance(self.source, str) and self.source != "all"
+        source = (file.parent / str(self.source)).absolute() if named else self.source
+        return WantedPairs(source, self.prefer, seed, str(file))
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPairs:
     """The pairs to make of a data set, and the labels by which people prefer one of two responses.
 
-    `source` is `all` or a number; `file` is whoever asks for them.
+    `source` is `all`, a number or a file; `file` is whoever asks for them.
     """
 
-    source: str | int = "all"
+    source: str | int | Path = "all"
     prefer: str | None = None
     seed: int = 0
     file: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from judgebench.data.conversation import (
@@ -18,6 +19,7 @@ from judgebench.data.conversation import (
 from judgebench.data.draft import ID_FORMS
 from judgebench.data.findings import DERIVED, REPEATED, Findings
 from judgebench.data.formats import clean, is_blank
+from judgebench.data.tables import open_table
 from judgebench.errors import SetupError, nearest, shorten, some
 from judgebench.records import SEVERAL, Answer, AnswerKind, Blindness, HumanLabel, Status
 from judgebench.rubric import Rubric, fold
@@ -484,12 +486,44 @@ def _add_chosen(dataset: DatasetBuilder, wanted: WantedPairs) -> None:
 
 
 def _chosen(dataset: DatasetBuilder, wanted: WantedPairs) -> Iterator[tuple[Answer, Answer]]:
+    if isinstance(wanted.source, Path):
+        yield from _named_in(wanted.source, dataset)
+        return
     answers = dataset.plain_answers()
     questions: dict[tuple[str, str], list[int]] = {}
     for row, answer in enumerate(answers):
         questions.setdefault((answer.group, answer.question), []).append(row)
     for i, j in chosen([*questions.values()], wanted):
         yield answers[i], answers[j]
+
+
+def _named_in(path: Path, dataset: DatasetBuilder) -> Iterator[tuple[Answer, Answer]]:
+    """The pairs that a file names in its two columns; what is wrong with it is reported."""
+    table = open_table(path, dataset.findings)
+    if table is None:
+        return
+    if len(table.columns) != 2:
+        dataset.findings.add(
+            "bad_pair",
+            "a file of pairs has two columns, of item ids",
+            (table.file, 1),
+            found=some(table.columns),
+        )
+        return
+    for line, *ids in zip(table.lines, *map(table.texts, table.columns), strict=True):
+        a, b = both = [dataset.find(item_id) for item_id in ids]
+        unknown = [i for i, one in enumerate(both) if one is None or one.kind != "answer"]
+        faults = dict.fromkeys(unknown, "no answer has this id")
+        if a and b and not faults:
+            if a is b:
+                faults[1] = "is the same answer"
+            elif (a.group, a.question) != (b.group, b.question):
+                faults[1] = "answers another question"
+            else:
+                yield a, b
+        for i, message in faults.items():
+            at = (table.file, line)
+            dataset.findings.add("bad_pair", message, at, [*table.columns][i], ids[i])
 
 
 def check_kinds(dataset: DatasetBuilder) -> None:

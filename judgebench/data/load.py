@@ -57,6 +57,8 @@ def load_data(
     dataset = DatasetBuilder(rubric, wanted)
     if pairs is not None:
         dataset.want_pairs(pairs)
+        if isinstance(pairs.source, Path):
+            note_source(dataset, pairs.source)
     for layout in layouts_of([paths] if isinstance(paths, Path) else paths, dataset, folder):
         read_people(layout, dataset)
     dataset.settle()

@@ -150,6 +150,29 @@ def test_too_many_pairs_are_refused() -> None:
     assert len(list(chosen([range(1500)], WantedPairs(10)))) == 10
 
 
+def test_a_file_names_pairs(files: list[Path], both: Rubric, write: Write) -> None:
+    path = write("pairs.csv", "one,other\nk-a,k-b\nl-c,l-a\n")
+    rows = pair_rows(load_data(files, both, pairs=WantedPairs(path)))
+    assert [systems(row) for row in rows] == [{"a", "b"}, {"a", "c"}]
+
+
+def test_every_fault_of_a_file_of_pairs_is_reported(
+    files: list[Path], both: Rubric, write: Write
+) -> None:
+    path = write("pairs.csv", "one,other\nk-a,k-b\nk-a,k-z\nk-a,l-a\nk-b,k-b\n,x\n")
+    messages = [text.removeprefix(f"{path}:") for text in problems(files, both, WantedPairs(path))]
+    assert messages == [
+        "3: other: no answer has this id; found 'k-z'",
+        "4: other: answers another question; found 'l-a'",
+        "5: other: is the same answer; found 'k-b'",
+        "6: one: no answer has this id; found ''",
+        "6: other: no answer has this id; found 'x'",
+    ]
+    wide = write("wide.csv", "one,other,more\na,b,c\n")
+    (problem,) = problems(files, both, WantedPairs(wide))
+    assert "a file of pairs has two columns, of item ids; found 'one, other, more'" in problem
+
+
 # Preferences from labels of each response ----------------------------------------------------
 
 
@@ -321,8 +344,11 @@ def test_frames_of_votes_and_verdicts_make_a_study() -> None:
 # In a bench.yaml -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "n"), [("all", 6), ("4", 4), ("{from: all, prefer: overall}", 6)])
+@pytest.mark.parametrize(
+    ("key", "n"), [("all", 6), ("4", 4), ("pairs.csv", 1), ("{from: all, prefer: overall}", 6)]
+)
 def test_pairs_of_a_bench(files: list[Path], write: Write, key: str, n: int) -> None:
+    write("pairs.csv", "one,other\nk-a,k-b\n")
     path = write(
         "bench.yaml",
         f"{{name: b, rubric: rubric.yaml, data: [answers.csv, labels.csv], pairs: {key}}}",
@@ -366,16 +392,13 @@ def test_verdicts_of_a_table_are_on_the_pairs_of_the_answers(
     assert study.judged(judge, study.rubric.metrics[1]).tolist().count(-1) == 12 - 3
 
 
-SOME = "needs `all`, or a number of pairs"
+SOME = "needs `all`, a number of pairs, or a file that names them"
 
 
 @pytest.mark.parametrize(
     ("key", "field", "message"),
     [
-        *(
-            (key, "pairs", SOME)
-            for key in ("0", "true", "-3", "[a]", "2.5", "{from: [1]}", "pairs.csv")
-        ),
+        *((key, "pairs", SOME) for key in ("0", "true", "-3", "[a]", "2.5", "{from: [1]}")),
         ("{from: 0}", "pairs", SOME),
         ("{from: all, prefer: nope}", "pairs.prefer", "is no ordinal metric of answers"),
         ("{from: all, metric: quality}", "pairs.metric", "is not a known key"),
