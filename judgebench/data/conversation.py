@@ -30,7 +30,7 @@ from judgebench.files import StrictModel, read_lines, to_line
 from judgebench.records import Answer, HumanLabel, Part, content_hash, in_words, is_slot
 from judgebench.rubric import Metric, Rubric, normalise
 
-Judged = Literal["last", "whole"]
+Judged = Literal["last", "every", "whole"]
 _TURNS = "a list of {role, content}"
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -89,8 +89,9 @@ def _calls(value: Any) -> Iterator[str]:
             yield f"[calls {of.get('name')}({of.get('arguments') or ''})]"
 
 
-def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Answer:
-    """What is judged of a conversation: its last turn of the assistant, or the whole.
+def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Iterator[Answer]:
+    """Yield what is judged of a conversation: its last turn of the assistant, every one, or the
+    whole.
 
     Of a turn the question is the conversation before it. All rows of conversations that begin with
     the same turns, up to the first of the assistant, are one group, unless `answer` names another.
@@ -98,19 +99,22 @@ def judged(answer: Answer, turns: Sequence[Part], how: Judged) -> Answer:
     """
     of_assistant = [i for i, turn in enumerate(turns) if turn.role == "assistant"]
     places = [i for i in of_assistant if not is_blank(turns[i].text) or i == len(turns) - 1]
-    last = (places or of_assistant)[-1]
+    places = places or of_assistant[-1:]
     group = answer.group
     if group in (answer.question, answer.item_id):  # by default
         group = in_words(turns[: of_assistant[0]]) or answer.item_id
     if how == "whole":
-        return replace(answer, text=in_words(turns), group=group, parts=tuple(turns))
-    return replace(
-        answer,
-        text=turns[last].text,
-        question=in_words(turns[:last]),
-        group=group,
-        parts=tuple(turns[:last]),
-    )
+        yield replace(answer, text=in_words(turns), group=group, parts=tuple(turns))
+        return
+    for place in places if how == "every" else places[-1:]:
+        yield replace(
+            answer,
+            item_id=f"{answer.item_id}@{place + 1}" if how == "every" else answer.item_id,
+            text=turns[place].text,
+            question=in_words(turns[:place]),
+            group=group,
+            parts=tuple(turns[:place]),
+        )
 
 
 class Criterion(NamedTuple):

@@ -99,7 +99,7 @@ class Sheet:
 
     source: Source
     columns: Mapping[str, Column]
-    turns: Literal["last", "whole"] = "last"  # of a conversation: what is judged
+    turns: Literal["last", "every", "whole"] = "last"  # of a conversation: what is judged
     table: Table | None = field(default=None, compare=False, repr=False)
 
     def of(self, *roles: str) -> list[str]:
@@ -272,7 +272,7 @@ class SheetModel(StrictModel):
     export: str = ""
     only: dict[str, Texts] = Field(default_factory=dict)
     who: str = ""
-    turns: Literal["last", "whole"] = "last"
+    turns: Literal["last", "every", "whole"] = "last"
     columns: dict[str, Annotated[str, AfterValidator(_checked_role)]]
 
 

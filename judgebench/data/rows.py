@@ -231,7 +231,7 @@ class SheetReader:
             faults.append(Fault("no turn is the assistant's, so there is nothing to judge"))
         self._report("bad_conversation", faults, row, column)
         if not faults:
-            yield judged(answer, turns, self.sheet.turns)
+            yield from judged(answer, turns, self.sheet.turns)
 
     def _read_criteria(self, row: int, answer: Answer) -> None:
         """The criteria that an item brings in a cell, each as a row."""

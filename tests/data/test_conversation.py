@@ -60,7 +60,12 @@ def test_the_last_turn_is_judged(write: Write, rubric: Rubric) -> None:
     assert answer.kind == "answer"
 
 
-def test_the_whole_is_judged(write: Write, rubric: Rubric) -> None:
+def test_every_turn_or_the_whole_is_judged(write: Write, rubric: Rubric) -> None:
+    answers = load(write, rubric, [{"id": "x", "chat": CHAT}], turns="every").answers
+    assert [(a.item_id, a.text, len(a.turns)) for a in answers] == [
+        ("x@3", "Yes.", 2), ("x@5", "No.", 4)
+    ]  # fmt: skip
+    assert len({a.group for a in answers}) == 1
     row = {"id": "x", "chat": CHAT, "q": "A chat on safety"}
     (answer,) = load(write, rubric, [row], turns="whole", columns={"q": "question"}).answers
     assert answer.text == in_words(answer.turns)
@@ -152,15 +157,18 @@ def test_deep_nesting_is_a_fault() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(ROLES), st.text("ab \n", max_size=4)), max_size=8))
-def test_the_last_turn_that_says_something_is_judged(turns: list[tuple[str, str]]) -> None:
+def test_every_turn_of_the_assistant_is_judged_once(turns: list[tuple[str, str]]) -> None:
     talk = [Part(role, text) for role, text in turns]
-    places = [i for i, part in enumerate(talk) if part.role == "assistant"]
-    if not places:
+    if not any(part.role == "assistant" for part in talk):
         return
-    filled = [i for i in places if talk[i].text.strip() or i == len(talk) - 1]
-    place = (filled or places)[-1]
-    answer = judged(Answer("x", ""), talk, "last")
-    assert (answer.text, answer.parts) == (talk[place].text, tuple(talk[:place]))
+    rows = list(judged(Answer("x", ""), talk, "every"))
+    texts = [p.text for p in talk if p.role == "assistant" and p.text.strip()]
+    assert [row.text for row in rows if row.text.strip()] == texts
+    for row in rows:
+        place = int(row.item_id.removeprefix("x@"))
+        assert (row.text, row.parts) == (talk[place - 1].text, tuple(talk[: place - 1]))
+    (last,) = judged(Answer("x", ""), talk, "last")
+    assert (last.text, last.parts, last.group) == (rows[-1].text, rows[-1].parts, rows[-1].group)
 
 
 # Criteria ----------------------------------------------------------------------------------------

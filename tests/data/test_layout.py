@@ -98,7 +98,7 @@ def test_every_column_must_be_named_and_there(layout: Path, rubric: Rubric, writ
         ),
         ("Model A: text", "Model A: ", "tables.0.columns.Model A: .*found None"),
         ("by gpt-4}", "by gpt-4}\n  turn: every", "turn: is not a known key.*turns"),
-        ("gpt-4}", "gpt-4}\n  turns: some", "turns: must be 'last' or 'whole'"),
+        ("gpt-4}", "gpt-4}\n  turns: some", "turns: must be 'last', 'every' or 'whole'"),
         ("file: sheet.csv", 'file: "a\\0.csv"', "file: .*"),
         ("spell: {tone", "spell: {tune", "spell: is no metric; found tune; allowed: tone, source"),
         ("0: Kind", "0: Kid", "spell.tone: is no label of tone; found Kid; allowed: Kind, Neutral"),
