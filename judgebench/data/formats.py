@@ -13,7 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from functools import cached_property, lru_cache
 from io import BytesIO, TextIOBase
@@ -47,6 +47,7 @@ class Table:
     columns: Mapping[str, Sequence[Cell]]
     lines: Sequence[int]
     sheet: str = ""  # of a workbook of several
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of ordered categories
     headers: Sequence[tuple[int, ...]] = ()  # rows that may be the header, where it is not clear
 
     def __len__(self) -> int:

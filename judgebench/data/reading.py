@@ -671,6 +671,10 @@ def _orders(
     SetupError with every order that is none."""
     orders: dict[str, list[str]] = {}
     problems = list[Problem]()
+    for metric, labels in proposal.metrics.items():
+        scale = _spelt(_categories(proposal, metric), labels)
+        if scale and {*labels} <= {*map(plain_label, scale)}:
+            orders[metric] = scale
     for text in sorted(said, key=lambda text: ":" in text):
         of, order = _of_metrics(titles, text)
         parts_ = [part.strip() for part in order.split("<")]
@@ -717,6 +721,19 @@ def _without_severe(
             problems.append(Problem(message, "", None, "--severe", text, some(titles.values())))
     raise_any(problems)
     return metrics
+
+
+def _categories(proposal: Proposal, metric: str) -> list[str]:
+    """The ordered categories of a DataFrame's column of the metric's labels; of a column of several
+    metrics those that are this metric's."""
+    draft = proposal.labels
+    for column in (c for c in draft.of("label") if c in draft.table.orders):
+        categories = [*draft.table.orders[column]]
+        if draft.columns[column].metric == metric:
+            return categories
+        if not draft.columns[column].metric:
+            return [text for text in categories if plain_label(text) in proposal.metrics[metric]]
+    return []
 
 
 def _spelt(order: Sequence[str], labels: Labels) -> list[str]:

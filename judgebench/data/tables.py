@@ -34,6 +34,7 @@ from judgebench.data.formats import (
     read_json,
     read_parquet,
     read_sheet,
+    scalar_text,
     sheet_names,
     values_by_key,
 )
@@ -311,7 +312,12 @@ def frame_table(frame: Any, name: str, findings: Findings) -> Table | None:
     frame = frame.set_axis([_column_name(key) for key in frame.columns], axis=1)
     frame = frame.reset_index(levels, allow_duplicates=True) if levels else frame
     columns = [(str(key), _values(frame.iloc[:, i])) for i, key in enumerate(frame.columns)]
-    return _as_table(flat_table(columns, lines, name), name, findings)
+    orders = {
+        clean(str(key)): [scalar_text(category) for category in dtype.categories]
+        for key, dtype in frame.dtypes.items()
+        if getattr(dtype, "ordered", False)
+    }
+    return _as_table(flat_table(columns, lines, name), name, findings, orders=orders)
 
 
 def _values(series: Any) -> list[Any]:

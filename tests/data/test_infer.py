@@ -464,6 +464,36 @@ def test_yes_and_no_may_be_written_in_other_words(arranged: Any, words: Sequence
     assert {v.labels["label"] for v in judge.verdicts.values()} == {"yes", "no"}
 
 
+def ordered(column: Any, *labels: str) -> pd.Series:
+    return pd.Series(pd.Categorical(column, labels, ordered=True))
+
+
+def test_ordered_categories_say_the_order_of_labels() -> None:
+    scale = ("Not medical", "Non-serious", "Serious", "Deadly")
+    wide = PEOPLE.assign(Huber=ordered(PEOPLE["Huber"], *scale))
+    (metric,) = jb.layout(wide, JUDGES).rubric.metrics
+    assert (metric.kind, metric.label_texts) == ("ordinal", scale)
+    (metric,) = jb.layout(wide, JUDGES, columns={"order": LABELS}).rubric.metrics
+    assert metric.label_texts == LABELS
+    (metric,) = jb.layout(wide, JUDGES, columns={"order": "none"}).rubric.metrics
+    assert (metric.kind, metric.order) == ("nominal", None)
+    others = wide.assign(Nowak=["Odd"] * 5 + [*wide["Nowak"][5:]])  # a label that is no category
+    unordered = PEOPLE.assign(Huber=pd.Categorical(PEOPLE["Huber"], scale))
+    for table in (others, unordered, PEOPLE):
+        assert jb.layout(table, JUDGES).rubric.metrics[0].order == "unknown"
+
+
+def test_each_metric_of_a_column_has_its_labels_in_order() -> None:
+    rows = pd.concat(
+        pd.DataFrame({"item_id": range(N), "rater": rater, "metric": metric, "label": labels * 20})
+        for rater in ("Ann", "Bob")
+        for metric, labels in (("tone", ["kind", "rude"]), ("harm", ["none at all", "severe"]))
+    ).reset_index(drop=True)
+    rows["label"] = ordered(rows["label"], "none at all", "severe", "kind", "rude")
+    orders = {m.id: m.label_texts for m in jb.layout(rows).rubric.metrics if m.kind == "ordinal"}
+    assert orders == {"tone": ("kind", "rude"), "harm": ("none at all", "severe")}
+
+
 @pytest.mark.parametrize(
     ("order", "message"),
     [

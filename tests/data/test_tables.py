@@ -409,7 +409,7 @@ def test_values_of_a_frame_are_texts() -> None:
         "tuple": [("0.5", "2"), ""],
         "arrow": ["3", ""], "sex": ["f", ""],
     }  # fmt: skip
-    assert (table.file, list(table.lines)) == ("labels", [2, 3])
+    assert (table.file, list(table.lines), table.orders) == ("labels", [2, 3], {})
 
 
 def test_levels_of_an_index_are_columns_where_they_have_names() -> None:
@@ -451,6 +451,12 @@ def test_levels_of_columns_are_joined() -> None:
     assert list(cells_of(pd.DataFrame([["a", 1, 2]], columns=keys))) == [
         "id", "ann - harm", "ben - harm"
     ]  # fmt: skip
+
+
+def test_ordered_categories_keep_their_order() -> None:
+    size = pd.Categorical(["s", "l"], ["s", "m", "l"], ordered=True)
+
+    assert framed(pd.DataFrame({" size": size})).orders == {"size": ["s", "m", "l"]}
 
 
 def test_tables_of_arrow_are_read_and_other_values_are_not() -> None:
