@@ -54,6 +54,7 @@ from judgebench.studies.verdicts import is_like_a_model
 from judgebench.text import counted, listed
 
 LABEL = "Label"  # the metric of labels that no name says
+_DENIED = re.compile(r"\b(not|non|nicht|kein\w*|pas|sin)\b")
 RARE_AMONG = 40  # labels, among which one that was used once may be a slip of the pen
 LEAST_SPLITS = 5  # items on which annotators split, for a column that says what most of them do
 MIN_KAPPA = 0.25  # of a person with any other: less may be no person
@@ -968,23 +969,28 @@ def _check_labels(proposal: Proposal) -> None:
     draft, said = proposal.labels, proposal.labels.said
     if proposal.rubric:
         return
-    named = _named_labels(said)
+    ordered, named = _ordered_labels(said), _named_labels(said)
     counts = Counter(plain for c in draft.of("label") for plain in draft.filled(c))
     _check_unjudged(proposal, counts)
     for column in draft.of("label"):
         unclear = next((t for t in draft.texts(column) if t and _is_unclear(t, said)), "")
         if unclear and plain_label(unclear) not in named:
             _ask_text(proposal, draft, column, plain_label(unclear))
+        has_order = len(ordered & proposal.metrics.get(draft.columns[column].metric, {}).keys()) > 1
         for plain in dict.fromkeys(draft.filled(column)):
             is_rare = counts[plain] == 1 and len(draft.table) >= RARE_AMONG - 1
-            if is_rare and plain not in named:
+            if (has_order or is_rare) and plain not in named:
                 _ask_text(proposal, draft, column, plain)
+
+
+def _ordered_labels(said: TableSettings) -> set[str]:
+    """The plain labels that an order names."""
+    return {plain_label(part) for order in said.order for part in re.split("[<:]", order)}
 
 
 def _named_labels(said: TableSettings) -> set[str]:
     """The plain labels that an order or a spelling names."""
-    ordered = {plain_label(part) for order in said.order for part in re.split("[<:]", order)}
-    return ordered | {plain_label(label) for label in said.spell.values()}
+    return _ordered_labels(said) | {plain_label(label) for label in said.spell.values()}
 
 
 def _is_unclear(text: str, said: TableSettings) -> bool:
@@ -1417,11 +1423,10 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
     others = some([shorten(t) for t, _ in odd.most_common()[1:]])
     cells = counted(n, "such cell") + (f"; also {others}" if others else "")
     is_other = labels.keys().isdisjoint(draft.filled(column))
-    either = [t for t in odd if not is_failure_word(t)]
-    ways = [names, names[::-1]] if is_other and len(either) == len(names) == 2 else []
+    spelt = [t for t in odd if not is_failure_word(t)]
     no_label = Reading(TableSettings(failed=("*",)), "whatever is no label counts as failed")
     readings: list[Reading | TableSettings] = [
-        *(TableSettings(spell=dict(zip(either, way, strict=True))) for way in ways),
+        *_respelt(spelt, names, is_other),
         *_each([column] if _holds_replies(proposal, draft, column) else [], "reply"),
         *([no_label] if others and not is_other else []),
         TableSettings(failed=(text,)),
@@ -1435,6 +1440,25 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
         f"{some(names)}",
         *readings,
     )
+
+
+def _respelt(odd: Sequence[str], labels: Sequence[str], is_other: bool) -> list[TableSettings]:
+    """The settings by which every odd text is another spelling of a label: of the one that stands
+    in it, or, of two texts and two labels, either way round."""
+    fits = [[x for x in labels if _is_named_in(x, t)] for t in odd if len(t) <= LONGEST_LABEL]
+    ways: Sequence[Sequence[str]] = []
+    if 0 < len(odd) == len(fits) <= MAX_LABELS and all(len(one) == 1 for one in fits):
+        ways = [[label for (label,) in fits]]
+    elif is_other and len(odd) == len(labels) == 2:
+        ways = [labels, labels[::-1]]
+    return [TableSettings(spell=dict(zip(odd, way, strict=True))) for way in ways]
+
+
+def _is_named_in(label: str, text: str) -> bool:
+    """True where a label stands in a text as words of its own, and is not denied in it."""
+    plain = plain_label(text)
+    stands = re.search(rf"(?<![\w-]){re.escape(plain_label(label))}(?![\w-])", plain)
+    return bool(stands) and not _DENIED.search(plain)
 
 
 def _holds_replies(proposal: Proposal, draft: Draft, column: str) -> bool:

@@ -755,8 +755,7 @@ def _wrong_order(
     labels = proposal.metrics[of[0]]
     named = {plain_label(part) for part in text.rpartition(":")[2].split("<")}
     lacking = [label for plain, label in labels.items() if plain not in named]
-    settle = "--blank TEXT for what is no label, --spell TEXT=LABEL for another spelling"
     return Problem(
         f"leaves out labels that {proposal.labels.name} holds: {some(lacking)}", "", None,
-        "--order", text, f"all of {some(labels.values())} (or {settle})",
+        "--order", text, f"all of {some(labels.values())} (or --blank TEXT for what is no label)",
     )  # fmt: skip

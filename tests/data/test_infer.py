@@ -136,6 +136,11 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "two running numbers": (
         [pd.DataFrame(NUMBERS).join(PEOPLE.drop(columns="Nr.")), SHUFFLED], "another prompt",
         ["--column prompt=item", "--column id=item"]),
+    "labels among words": (
+        [HARM.replace({"yes": "1", "no": "2"}),
+         pd.DataFrame({"id": range(N), "verdict": ["1 star", "2 stars"] * 20})],
+        "holds '1 star' (20 such cells; also '2 stars')",
+        ["--spell '1 star=1' --spell '2 stars=2'", "--spell '1 star=2'"]),
     "codes of yes and no": (
         [HARM, pd.DataFrame({"id": range(N), "flag": ["1.0", "0.0"] * 20})], "yes mean the same",
         ["--column 'flag=verdict harmful' --spell 1.0=no --spell 0.0=yes",
@@ -187,6 +192,12 @@ def test_what_may_be_read_in_two_ways_is_asked(case: str) -> None:
     question = asked(*tables)
     assert fragment in question.asks
     assert {*options} <= {*flags(question)}
+
+
+def test_a_label_that_an_order_leaves_out_is_asked_about() -> None:
+    question = asked(PEOPLE, GPT, order=LABELS[:2])
+    assert "holds 'Non-serious'" in question.asks
+    assert {"--blank Non-serious", "--spell Non-serious=Serious"} <= {*flags(question)}
 
 
 def test_a_table_of_a_column_for_each_item_is_refused() -> None:
