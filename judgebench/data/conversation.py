@@ -31,6 +31,7 @@ from judgebench.records import Answer, HumanLabel, Part, content_hash, in_words,
 from judgebench.rubric import Metric, Rubric, normalise
 
 Judged = Literal["last", "every", "whole"]
+_TURNS = "a list of {role, content}"
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -41,31 +42,28 @@ def turns_of(cell: Cell) -> tuple[list[Part], list[Fault]]:
     except ValueError as error:
         return [], [Fault(str(error))]
     if not value:
-        return [], [Fault("the conversation is empty", allowed="a list of {role, content}")]
+        return [], [Fault("the conversation is empty", allowed=_TURNS)]
     if not isinstance(value, list):
-        return [], [Fault("is no list of turns", allowed="a list of {role, content}")]
-    found = [_turn(one, f"[{number}]") for number, one in enumerate(value)]
-    turns = [one for one in found if isinstance(one, Part)]
-    return turns, [one for one in found if isinstance(one, Fault)]
+        return [], [Fault("is no list of turns", allowed=_TURNS)]
+    turns, faults = list[Part](), list[Fault]()
+    for number, given in enumerate(value):
+        try:
+            turns.append(_turn(given))
+        except ValueError as error:
+            faults.append(Fault(str(error), f"[{number}]", str(given)))
+    return turns, faults
 
 
-def _turn(one: Any, where: str) -> Part | Fault:
-    if not isinstance(one, dict):
-        return Fault("is no turn", where, str(one), "{role, content}")
-    role, content = one.get("role"), one.get("content")
-    if role not in ROLES:
-        return Fault("is no role", f"{where}.role", str(role or ""), ", ".join(ROLES))
-    text = text_of(content)
+def _turn(given: Any) -> Part:
+    """The turn of a value. Raises ValueError."""
+    if not isinstance(given, dict) or given.get("role") not in ROLES:
+        raise ValueError(f"is no turn, {{role, content}}, with a role of {', '.join(ROLES)}")
+    text = text_of(given.get("content"))
     if text is None:
-        return Fault(
-            "is no content",
-            f"{where}.content",
-            str(content),
-            "a text, or a list of {type: text, text}",
-        )
+        raise ValueError("has no content: a text, or a list of {type: text, text}")
     if has_forbidden(text):
-        return Fault("holds a character that is not allowed in a text", f"{where}.content", text)
-    return Part(role, "\n".join(filter(None, (text, *_calls(one.get("tool_calls"))))))
+        raise ValueError("holds a character that is not allowed in a text")
+    return Part(given["role"], "\n".join(filter(None, (text, *_calls(given.get("tool_calls"))))))
 
 
 def text_of(content: Any) -> str | None:
@@ -139,53 +137,38 @@ def criteria_of(cell: Cell, item_id: str = "") -> tuple[list[Criterion], list[Fa
         return [], [Fault(str(error))]
     if not isinstance(value, list):
         return [], [Fault("is no list of criteria", allowed="a list of {id, text, points, tags}")]
-    found: dict[str, Criterion] = {}
-    faults, repeated = [], []
-    for number, one in enumerate(value):
-        criterion = _criterion(one, number)
-        if isinstance(criterion, Fault):
-            faults.append(criterion)
-        elif found.setdefault(criterion.id, criterion) is not criterion:
-            message = f"two criteria of {shorten(item_id)} have this id"
-            repeated.append(Fault(message, f"[{number}].id", criterion.id))
-    return list(found.values()), faults + repeated
-
-
-def _criterion(value: Any, number: int) -> Criterion | Fault:
-    """The criterion of a value, or what is wrong with it first. Without points it has one."""
-    where, value = f"[{number}]", {"text": value} if isinstance(value, str) else value
-    if not isinstance(value, dict):
-        return Fault("is no criterion", where, str(value), "{id, text, points, tags}")
-    stated = {key: one for key, one in value.items() if one not in (None, "")}
-    named = {"id": number + 1, "points": 1, "text": stated.get("criterion", ""), **stated}
-    texts = {}
-    for key in ("id", "text", "points"):
+    criteria: dict[str, Criterion] = {}
+    faults = []
+    for number, given in enumerate(value):
         try:
-            text = texts[key] = scalar_text(named[key]).strip()
+            criterion = _criterion(given, number)
         except ValueError as error:
-            return Fault(str(error), f"{where}.{key}")
-        if has_forbidden(text):
-            message = "holds a character that is not allowed in a text"
-            return Fault(message, f"{where}.{key}", text)
-        if is_blank(text):
-            return Fault(f"the criterion has no {key}", f"{where}.{key}")
-    points = number_in(texts["points"])
-    if not math.isfinite(points) or points == 0:
-        allowed = "a number other than 0, below 0 for what should not be"
-        return Fault("is no number of points", f"{where}.points", texts["points"], allowed)
-    try:
-        tags = _tags(stated.get("tags", ()))
-    except ValueError:
-        return Fault("is no list of tags", f"{where}.tags", str(stated["tags"]))
-    return Criterion(texts["id"], texts["text"], repr(points).removesuffix(".0"), tags)
+            faults.append(Fault(str(error), f"[{number}]", str(given)))
+            continue
+        if criteria.setdefault(criterion.id, criterion) is not criterion:
+            message = f"two criteria of {shorten(item_id)} have this id"
+            faults.append(Fault(message, f"[{number}].id", criterion.id))
+    return [*criteria.values()], faults
 
 
-def _tags(value: Any) -> str:
-    """The tags of a list as one text. Raises ValueError where it is none."""
-    listed = split_list(value) if isinstance(value, str) else value
+def _criterion(value: Any, number: int) -> Criterion:
+    """The criterion of a value; without points it has one. Raises ValueError."""
+    stated = {"text": value} if isinstance(value, str) else value
+    if not isinstance(stated, dict):
+        raise ValueError("is no criterion, {id, text, points, tags}")
+    stated = {key: part for key, part in stated.items() if part not in (None, "")}
+    named = {"id": number + 1, "points": 1, "text": stated.get("criterion", ""), **stated}
+    own_id, text, points = (scalar_text(named[key]).strip() for key in ("id", "text", "points"))
+    if is_blank(own_id) or is_blank(text) or has_forbidden(f"{own_id}{text}"):
+        raise ValueError("has no text or no id, or a character in it that no text may hold")
+    if not math.isfinite(number_in(points)) or number_in(points) == 0:
+        raise ValueError("has no number of points: other than 0, below 0 for what should not be")
+    tags = stated.get("tags", ())
+    listed = split_list(tags) if isinstance(tags, str) else tags
     if not isinstance(listed, list | tuple):
-        raise ValueError
-    return "|".join(filter(None, (scalar_text(one).strip() for one in listed)))
+        raise ValueError("has no list of tags")
+    joined = "|".join(filter(None, (scalar_text(tag).strip() for tag in listed)))
+    return Criterion(own_id, text, repr(number_in(points)).removesuffix(".0"), joined)
 
 
 def criterion_row(answer: Answer, one: Criterion) -> Answer:

@@ -30,7 +30,10 @@ _GUESSES = 20  # unknown ids for which the nearest known one is looked up
 _MOST_CELLS = 10**8  # items times annotators
 _EXAMPLES = 3  # repeats that are named
 
-_NUMBERED = "one row, or a column `repeat`, `run`, `epoch` or `seed` that numbers a judge's draws"
+_NUMBERED = (
+    "one row, or a column `repeat`, `run`, `epoch` or `seed` that numbers a judge's draws (of "
+    "another name: --column NAME=repeat)"
+)
 _UNNAMED = {
     "pair": "no two answers of this group, the question, have these names as systems or ids",
     "criterion": "no answer has this criterion",

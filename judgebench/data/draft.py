@@ -47,6 +47,11 @@ def are_yes_and_no(labels: Iterable[str]) -> bool:
     return bool(meanings) and "" not in meanings and len({*meanings}) == len(meanings)
 
 
+def by_meaning(labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels that mean yes and no by what they mean, of labels by their plain form."""
+    return {meaning: text for plain, text in labels.items() if (meaning := yes_or_no(plain))}
+
+
 def is_blank_word(text: str) -> bool:
     """True of a word that says that there is no label: `n/a`, `k. A.`"""
     return "".join(text.casefold().split()) in words("blank")
@@ -118,7 +123,6 @@ class Draft:
     spell: Mapping[str, str] = field(default_factory=dict)  # by a known export
     key: tuple[str, ...] = ()
     tables: Sequence[Draft] = ()  # whose rows these are, one after the other
-    aliases: Mapping[str, str] = field(default_factory=dict)  # own columns by those of the first
     _labels: dict[tuple[str, bool], dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -280,8 +284,6 @@ class Draft:
 
     def same(self, column: str) -> str:
         """The column of this table that is called like another's; empty where none is."""
-        if column in self.aliases:
-            return self.aliases[column]
         if column in self.columns:
             return column
         plain = plain_name(column)
@@ -289,13 +291,10 @@ class Draft:
 
     def first_cell(self, column: str, plain: str) -> tuple[int, str]:
         """The number of the first row in which a label stands, and its text there."""
-        place = self.place_of(column, plain)
-        return (self.table.lines[place], self.texts(column)[place]) if place >= 0 else (0, plain)
-
-    def place_of(self, column: str, plain: str) -> int:
-        """The index of the first row in which a label stands; -1 where it stands in none."""
-        texts = enumerate(self.texts(column))
-        return next((i for i, text in texts if text and plain_label(text) == plain), -1)
+        cells = zip(self.table.lines, self.texts(column), strict=True)
+        return next(
+            (cell for cell in cells if cell[1] and plain_label(cell[1]) == plain), (0, plain)
+        )
 
     def lines_of(self, places: Iterable[int]) -> dict[str, tuple[int, ...]]:
         """The numbers of rows at these indices, by the name of their table."""

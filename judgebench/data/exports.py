@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -224,6 +224,18 @@ def split_kinds(table: Table, columns: Mapping[str, Column]) -> list[Part] | Non
             known[name] = Column("kind", why="its cells")
             return _split(table, name, "|".join(map(re.escape, people)), Part({}, known))
     return None
+
+
+def split_names(table: Table, judges: Sequence[str]) -> list[Part]:
+    """The rows of people, and of the annotators who are named as judges; all where none is."""
+    column = next((name for name in table.columns if role_of(name) == "annotator"), "")
+    names = dict.fromkeys(table.texts(column) if column else ())
+    judged = tuple(name for name in names if name in judges)
+    people = tuple(name for name in names if name not in judges)
+    if not judged or not people:
+        return [Part({}, {})]
+    rows = ((people, "annotator"), (judged, "judge"))
+    return [Part({column: cells}, {column: Column(role, why="its names")}) for cells, role in rows]
 
 
 def _split(table: Table, kind: str, people: str, part: Part) -> list[Part]:

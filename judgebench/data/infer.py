@@ -23,6 +23,7 @@ from judgebench.data.draft import (
     VALUE,
     Draft,
     are_yes_and_no,
+    by_meaning,
     entries_of,
     is_failure_word,
     plain_label,
@@ -31,6 +32,7 @@ from judgebench.data.draft import (
 from judgebench.data.named import PROBABILITY, probabilities
 from judgebench.data.settings import (
     Ask,
+    Reading,
     TableSettings,
     columns_as,
     each_as,
@@ -45,20 +47,19 @@ from judgebench.data.vocabulary import (
     role_of,
     words,
 )
-from judgebench.errors import Problem, SetupError, nearest, some
+from judgebench.errors import Problem, SetupError, nearest, shorten, some
 from judgebench.records import ADJUDICATED, Status
 from judgebench.rubric import Metric, Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
-from judgebench.text import counted
+from judgebench.text import counted, listed
 
 LABEL = "Label"  # the metric of labels that no name says
-RARE_AMONG = 40  # labels, among which one that was used once may be a slip of the pen
 _DENIED = re.compile(r"\b(not|non|nicht|kein\w*|pas|sin)\b")
+RARE_AMONG = 40  # labels, among which one that was used once may be a slip of the pen
 LEAST_SPLITS = 5  # items on which annotators split, for a column that says what most of them do
 MIN_KAPPA = 0.25  # of a person with any other: less may be no person
 KEY_ROLES = ("item", "group", "question", "text", "system")
 MAX_KEY = 4  # columns by which items are known together
-_FEW_REPEATS = 1.5  # rows of each annotator and item, below which they are no sign of metrics
 MAX_READINGS = 4  # that a question lists of one kind
 _SHARES_LABELS = "it shares labels"
 _PAIRS_OF_NAMES = (  # how a column's name is made of a metric and a person
@@ -114,14 +115,13 @@ def propose(
     proposal = Proposal(labels, verdicts, rubric)
     _settle_names(proposal)
     _check_models(labels)
-    _settle_short_texts(labels)
     for draft in (labels, *verdicts):
         _settle_statuses(draft)
         _settle_sides(draft)
     who = _annotator_column(labels)
     metric = _metric_column(proposal)
     aside = [c for c in (who, metric, *labels.of("first", "second", "criterion")) if c]
-    proposal.item = _item_columns(labels, aside, verdicts, proposal)
+    proposal.item = _item_columns(labels, aside, verdicts)
     _settle_items(proposal)
     _match_labels(proposal)
     _settle_labels(proposal, who, metric, labelled)
@@ -129,15 +129,11 @@ def propose(
     _check_agreed(proposal)
     _settle_adjudicated(proposal)
     _check_labels(proposal)
-    _check_footnotes(proposal)
     for draft in (labels, *verdicts):
         _settle_said_metrics(proposal, draft)
-    heads = _judges_beside(proposal)
-    for column in heads:
-        _settle_judge_beside(proposal, column)
+    _set_verdicts(proposal, labels, _beside_columns(proposal))
     for draft in verdicts:
         _settle_verdicts(proposal, draft)
-        _check_draws(draft)
     _check_judges(proposal)
     for draft in (labels, *verdicts):
         for column in draft.of("reply") if draft.of("verdict") else ():
@@ -188,25 +184,15 @@ def _settle_sides(draft: Draft) -> None:
                 draft.set(column, "ignored", why=f"{columns[0]} names the response")
 
 
-def _settle_short_texts(draft: Draft) -> None:
-    """A column called answer, or response, holds labels where these are few and all there is."""
-    texts = [c for c in draft.of("text") if draft.columns[c].why == BY_NAME]
-    for column in texts if len(draft.table) >= RARE_AMONG else ():
-        if draft.labels(column):
-            draft.set(column, VALUE, why="its cells are labels")
-
-
 # ------------------------------------------------------------------------------- what is an item
 
 
-def _item_columns(
-    draft: Draft, aside: Sequence[str], others: Sequence[Draft], proposal: Proposal
-) -> tuple[str, ...]:
+def _item_columns(draft: Draft, aside: Sequence[str], others: Sequence[Draft]) -> tuple[str, ...]:
     """The columns that say what a row is about. Raises Ask."""
     named = [c for c in draft.of("item") if draft.is_said(c) or c in draft.known]
-    for other in others:
+    for other in others if named else ():
         ids = [c for c in other.of("item") if other.is_said(c)]
-        if named and len(ids) > len(named):
+        if len(ids) > len(named):
             lacking = some(c for c in ids if not draft.same(c))
             message = f"lacks the column {lacking}, by which items are to be known"
             raise SetupError(Problem(message, draft.name, 1, "--item", some(draft.columns)))
@@ -226,16 +212,17 @@ def _item_columns(
             if about & {*key} and draft.tells_apart(key, *aside)
         ]
         if keys and len({draft.parts(key) for key in keys}) == 1:
-            _check_pairing(draft, [key for key in keys if {*key} <= {*shared}], others)
             key = min(keys, key=lambda key: _rank(draft, key))
-            _check_rows(draft, key, aside, [c for c in shared if c not in aside], others)
+            if {*key} <= {*shared}:
+                sure = {*chain(*keys), *draft.of("group", "question", "text")}
+                _check_rows(draft, key, [c for c in shared if c in sure - {*key, *aside}], others)
             return key
         if keys:
             raise Ask(
                 draft.name,
                 "several columns may say which item a row is about: "
                 + some(" and ".join(key) for key in keys),
-                *((f"an item is a {' and '.join(key)}", each_as("item", key)) for key in keys),
+                *(each_as("item", key) for key in keys),
             )
     likely = [c for c in draft.of("item") if c in shared] or draft.of("item")
     if len(likely) == 1:
@@ -244,33 +231,13 @@ def _item_columns(
     return ()
 
 
-def _check_pairing(draft: Draft, keys: Sequence[tuple[str, ...]], others: Sequence[Draft]) -> None:
-    """Raise Ask where rows of two tables belong together by one key, and not by another."""
-    form, columns = ID_FORMS["case, spaces and accents"], [*dict.fromkeys(chain(*keys))]
-    by_column = {c: [*map(form, draft.table.texts(c))] for c in columns}
-    rows = {*zip(*by_column.values(), strict=True)}
-    for other in others if len(keys) > 1 else ():
-        known = {*by_column[columns[0]]}
-        same = [map(form, other.table.texts(other.same(c))) for c in columns]
-        if any(row[0] in known and row not in rows for row in zip(*same, strict=True)):
-            raise Ask(
-                draft.name,
-                f"rows of {other.name} belong to other rows by {columns[0]} than by {columns[1]}",
-                *((f"items are known by {' and '.join(key)}", each_as("item", key))
-                  for key in keys),
-            )  # fmt: skip
-
-
 def _check_rows(
-    draft: Draft, key: Sequence[str], aside: Sequence[str], shared: Sequence[str],
-    others: Sequence[Draft],
-) -> None:  # fmt: skip
+    draft: Draft, key: Sequence[str], about: Sequence[str], others: Sequence[Draft]
+) -> None:
     """Raise Ask where rows of two tables that have the same key say different things of the item,
     each of which both tables know: a running number in each is no id."""
     form = ID_FORMS["case, spaces and accents"]
-    about = [c for c in shared if c in draft.of(*KEY_ROLES[1:]) and c not in key]
-    sure = [c for c in about if draft.columns[c].role != "system"]  # which may be a judge's
-    for column, other in product(sure if {*key} <= {*shared} else (), others):
+    for column, other in product(about, others):
         here, there = (
             [tuple(map(form, row)) for row in d.table.rows(*map(d.same, (*key, column)))]
             for d in (draft, other)
@@ -278,59 +245,50 @@ def _check_rows(
         rows, keys, known = {*here}, {row[:-1] for row in here}, {row[-1] for row in here}
         both = [row for row in there if row[:-1] in keys and row[-1] in known]
         wrong = [row for row in both if row not in rows]
-        if len(wrong) * FEW_BLANK <= len(both):
-            continue
-        able = [k for n in range(1, MAX_KEY) for k in combinations(about, n)]
-        able = [k for k in able if draft.tells_apart(k, *aside)]
-        able = [k for k in able if not any({*x} < {*k} for x in able)]
-        raise Ask(
-            draft.name,
-            f"{len(wrong):,} rows of {other.name} have another {column} than the row of this "
-            f"{' and '.join(key)}: by what are items known?",
-            *((f"by {' and '.join(k)}", each_as("item", k)) for k in able[:MAX_READINGS]),
-            (f"by {' and '.join(key)}, whatever {column} says", each_as("item", key)),
-        )
+        if len(wrong) * FEW_BLANK > len(both):
+            raise Ask(
+                draft.name,
+                f"{len(wrong):,} rows of {other.name} have another {column} than the row of this "
+                f"{' and '.join(key)}: by what are items known?",
+                *_each(about, "item"),
+                each_as("item", [*key, column]),
+                each_as("item", key),
+            )
 
 
 def _ask_item(draft: Draft, aside: Sequence[str], shared: Sequence[str]) -> None:
-    """Ask by which columns items are known."""
+    """Ask by which columns items are known: one, or two together, that tell rows apart."""
     labels = {*draft.free()} - {*shared}
     if len(labels) > max(MAX_KEY, len(draft.table)):
-        message = (
-            f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: are "
-        )
-        message += "its columns items, and its rows people? Write a row for each item and person "
-        message += "(in pandas: table.melt), with the columns item, annotator and label"
+        message = f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: "
+        message += "are its columns items, and its rows people? Write a row for each item and "
+        message += "person (in pandas: table.melt), with the columns item, annotator and label"
         raise SetupError(Problem(message, draft.name, 1, "", some(labels)))
     no_ids = {*aside, *labels, *draft.of("label", "verdict", "ignored")}
     able = [c for c in draft.columns if c not in no_ids]
     able = sorted(able, key=lambda c: -draft.n_different(c))[: 2 * MAX_READINGS]
-    single = [c for c in able if not draft.repeats(c, *aside)]
-    rest = [c for c in able if c not in single]
-    pairs = [key for key in combinations(rest, 2) if not draft.repeats(*key, *aside)]
-    named = [(c,) for c in draft.of("item") if c not in single]  # whose rows repeat
-    keys = [*((c,) for c in single), *pairs, *named] or [(column,) for column in able[:1]]
-    readings = [
-        (f"items are known by {' and '.join(key)}", each_as("item", key))
-        for key in keys[:MAX_READINGS]
-    ]
+    single, pairs = (
+        [key for key in combinations(able, size) if not draft.repeats(*key, *aside)]
+        for size in (1, 2)
+    )
+    keys = single or pairs or [(column,) for column in able[:1]]
     message = f"no column says which item a row is about ({some(draft.columns)})"
-    raise Ask(draft.name, message, *readings)
+    raise Ask(draft.name, message, *(each_as("item", key) for key in keys[:MAX_READINGS]))
 
 
 def _check_models(draft: Draft) -> None:
     """Raise Ask where an annotator is named like a model."""
     said = {*draft.said.person, *draft.said.as_judge}
     for column in draft.of("annotator"):
-        names = [n for n in dict.fromkeys(draft.table.texts(column)) if n]
-        models = [n for n in names if is_like_a_model(n) and n not in said]
+        names = tuple(n for n in dict.fromkeys(draft.table.texts(column)) if n)
+        models = tuple(n for n in names if is_like_a_model(n) and n not in said)
         if models and not draft.said.person:
             raise Ask(
                 draft.name,
                 f"{some(models)} in column {column} is named like a model: a judge, or a person?",
-                ("a judge: its rows are verdicts", TableSettings(judge=tuple(models))),
-                ("an annotator in a judge's place", TableSettings(as_judge=tuple(models))),
-                ("a person: whose labels count", TableSettings(person=tuple(names))),
+                TableSettings(judge=models),
+                TableSettings(as_judge=models),
+                TableSettings(person=names),
             )
 
 
@@ -351,42 +309,16 @@ def _settle_items(proposal: Proposal) -> None:
     """Give the columns of the item this role; another id is none, and never a question."""
     draft, item = proposal.labels, proposal.item
     _settle_other_ids(draft, item)
-    blank = [i for i, cells in enumerate(draft.table.rows(*item)) if not any(cells)]
-    if blank and len(item) == 1:
-        row = draft.table.lines[blank[0]]
-        readings = [
-            ("as the cell above (merged cells)", TableSettings(fill_down=item)),
-            ("these rows do not count", _skip(draft, blank)),
-        ]
-        raise Ask(
-            draft.name,
-            f"row {row} has a blank cell in {item[0]}, as {len(blank)} rows have",
-            *(readings if len(blank) > len(draft.table) / FEW_BLANK else readings[::-1]),
-        )
+    for column in item if len(item) == 1 else ():
+        _check_blank(draft, column)
     for column in item:
         known = draft.columns[column]
         _set_item(draft, column, known.why if known.role else "its ids are those of the verdicts")
     _propose_group(draft, item)
-    _check_questions(draft, item)
-    draft.key = item
-
-
-def _check_questions(draft: Draft, item: Sequence[str]) -> None:
-    """Raise Ask where rows lack the question that they share with others, as in merged cells."""
     for column in draft.of("group"):
-        texts = draft.table.texts(column)
-        blank = [i for i, text in enumerate(texts) if not text]
-        if blank and texts[0] and column not in item:
-            fill = ("as the cell above (merged cells)", TableSettings(fill_down=(column,)))
-            skip = ("these rows do not count", _skip(draft, blank))
-            few = len(blank) <= len(texts) / FEW_BLANK
-            rows = counted(len(blank), "row")
-            raise Ask(
-                draft.name,
-                f"{rows} have a blank cell in {column}, which says what items share: row "
-                f"{draft.table.lines[blank[0]]} is the first",
-                *((skip, fill) if few else (fill,)),
-            )
+        if draft.table.texts(column)[0]:
+            _check_blank(draft, column)
+    draft.key = item
 
 
 def _propose_group(draft: Draft, item: Sequence[str]) -> None:
@@ -397,6 +329,20 @@ def _propose_group(draft: Draft, item: Sequence[str]) -> None:
         known = draft.columns[column]
         if not known.metric and not draft.is_said(column):
             draft.set(column, "item", "group")
+
+
+def _check_blank(draft: Draft, column: str) -> None:
+    """Raise Ask where rows lack their item, or the question that they share, as in merged cells."""
+    blank = [i for i, text in enumerate(draft.table.texts(column)) if not text]
+    if blank:
+        readings = [TableSettings(fill_down=(column,)), _skip(draft, blank)]
+        few = len(blank) <= len(draft.table) / FEW_BLANK
+        raise Ask(
+            draft.name,
+            f"{counted(len(blank), 'row')} have a blank cell in {column}, the first of them row "
+            f"{draft.table.lines[blank[0]]}",
+            *(readings[::-1] if few else readings),
+        )
 
 
 def _set_item(draft: Draft, column: str, why: str) -> None:
@@ -410,12 +356,9 @@ def _skip(draft: Draft, places: Sequence[int]) -> TableSettings:
     return TableSettings(skip=draft.lines_of(places))
 
 
-def _each(
-    columns: Iterable[str], role: str, means: str, among: Sequence[str] = ()
-) -> list[tuple[str, TableSettings]]:
+def _each(columns: Iterable[str], role: str, among: Sequence[str] = ()) -> list[TableSettings]:
     """A reading for each column: that it has this role, and the others among them none."""
-    ignored = dict.fromkeys(among, "ignored")
-    return [(means.format(c), columns_as({**ignored, c: role})) for c in columns]
+    return [columns_as({**dict.fromkeys(among, "ignored"), c: role}) for c in columns]
 
 
 # ------------------------------------------------------------------------------------- labels
@@ -431,8 +374,8 @@ def _annotator_column(draft: Draft) -> str:
         raise Ask(
             draft.name,
             f"{said[0]} is named as a column of annotators' names: does it hold labels?",
-            ("names", each_as("annotator", said)),
-            ("labels", columns_as({said[0]: f"label by {said[0]}"})),
+            each_as("annotator", said),
+            columns_as({said[0]: f"label by {said[0]}"}),
         )
     by_name = [c for c in draft.of("annotator") if draft.repeats(c)]
     if any(draft.columns[c].who or not (draft.columns[c].metric or by_name) for c in said):
@@ -449,7 +392,7 @@ def _annotator_column(draft: Draft) -> str:
         raise Ask(
             draft.name,
             f"several columns may name the annotators: {some(named)}",
-            *_each(named, "annotator", "they are named in {}", named),
+            *_each(named, "annotator", named),
         )
     return named[0] if named else ""
 
@@ -488,9 +431,9 @@ def _settle_labels(proposal: Proposal, who: str, metric: str, labelled: bool) ->
             draft.set(column, "labels", column)
             proposal.metrics[column] = labels
         return
-    if not metric and who and draft.repeats(*proposal.about, who):
-        metric = _metric_of_repeats(proposal, who)
-        columns = [c for c in columns if c != metric]
+    is_open = not metric and who and not draft.said.repeats
+    if is_open and draft.repeats(*proposal.about, who):
+        _ask_metric(proposal, who)
     if metric and not who and draft.repeats(*proposal.about, metric) and not proposal.rubric:
         _ask_who(draft, (*proposal.about, metric))
     if metric and columns:
@@ -543,22 +486,12 @@ def _lists_of_labels(draft: Draft) -> dict[str, Labels]:
     return lists
 
 
-def _metric_of_repeats(proposal: Proposal, who: str) -> str:
-    """The column that parts the rows of one annotator on one item. Raises Ask."""
-    draft, item = proposal.labels, proposal.about
-    if draft.said.repeats:
-        return ""
-    fits = [
-        c
-        for c in draft.of("", "about")
-        if draft.labels(c) and not draft.repeats(*item, who, c) and {*draft.free()} - {c}
-    ]
-    # Few rows about the same are labels given twice; several metrics give each pair several rows.
-    is_rare = draft.n_different(*draft.columns) < _FEW_REPEATS * draft.n_different(*item, who)
-    if len(fits) == 1 and draft.columns[fits[0]].role == "" and not is_rare:
-        return fits[0]
-    _ask_repeats(draft, (*item, who), *_each(fits, "metric", "{} is what the label is about"))
-    return ""
+def _ask_metric(proposal: Proposal, who: str) -> None:
+    """Ask which rows of one annotator on one item count, or which column parts them."""
+    draft, key = proposal.labels, (*proposal.about, who)
+    fits = [c for c in draft.of("", "about") if draft.labels(c) and not draft.repeats(*key, c)]
+    fits = [c for c in fits if {*draft.free()} - {c}]
+    _ask_repeats(draft, key, *_each(fits, "metric"))
 
 
 def _check_repeats(draft: Draft, key: Sequence[str], columns: Sequence[str]) -> None:
@@ -570,17 +503,10 @@ def _check_repeats(draft: Draft, key: Sequence[str], columns: Sequence[str]) -> 
     _ask_repeats(draft, key)
 
 
-def _ask_repeats(
-    draft: Draft, columns: Sequence[str], *readings: tuple[str, TableSettings]
-) -> None:
+def _ask_repeats(draft: Draft, columns: Sequence[str], *readings: TableSettings) -> None:
     """Raise Ask where rows are alike in these columns, and nobody said which of them counts."""
-    raise Ask(
-        draft.name,
-        _alike_rows(draft, columns),
-        ("the last one counts", TableSettings(repeats="last")),
-        ("the first one counts", TableSettings(repeats="first")),
-        *readings,
-    )
+    last, first = TableSettings(repeats="last"), TableSettings(repeats="first")
+    raise Ask(draft.name, _alike_rows(draft, columns), last, first, *readings)
 
 
 def _ask_who(draft: Draft, about: Sequence[str]) -> None:
@@ -589,8 +515,8 @@ def _ask_who(draft: Draft, about: Sequence[str]) -> None:
         draft.name,
         "it has several rows about one item, and no column names annotators: "
         f"{_alike_rows(draft, about)}",
-        *_each(names[:MAX_READINGS], "annotator", "they are named in {}"),
-        ("the last row of an item counts", TableSettings(repeats="last")),
+        *_each(names[:MAX_READINGS], "annotator"),
+        TableSettings(repeats="last"),
     )
 
 
@@ -610,8 +536,8 @@ def _ask_labels(draft: Draft) -> None:
     raise Ask(
         draft.name,
         f"no column holds labels that people gave ({some(draft.columns)})",
-        *([(f"labels stand in {some(alike)}", each_as("label", alike))] * (len(alike) > 1)),
-        *_each(few, "label", "labels stand in {}"),
+        *(each_as("label", of) for of in [alike] if len(of) > 1),
+        *_each(few, "label"),
     )
 
 
@@ -634,11 +560,8 @@ def _only(draft: Draft, columns: Sequence[str], role: str) -> str:
     """The only one of columns that may have a role. Raises Ask."""
     filled = [c for c in columns if any(draft.texts(c))]
     if len(filled) != 1:
-        raise Ask(
-            draft.name,
-            f"which column holds the {role}s? {some(columns)}",
-            *_each(columns, role, "they stand in {}", columns),
-        )
+        asks = f"which column holds the {role}s? {some(columns)}"
+        raise Ask(draft.name, asks, *_each(columns, role, columns))
     return filled[0]
 
 
@@ -685,7 +608,7 @@ def _settle_by_rubric(proposal: Proposal) -> None:
     people = {c: draft.columns[c].who or (c if unnamed[1:] else "") for c in unnamed}
     if unnamed and len(rubric.metrics) > 1:
         readings = [
-            (m.title, columns_as({c: str(Column("label", m.id, w)) for c, w in people.items()}))
+            columns_as({c: str(Column("label", m.id, w)) for c, w in people.items()})
             for m in rubric.metrics[: 2 * MAX_READINGS]
         ]
         raise Ask(
@@ -724,9 +647,9 @@ def _ask_beside(draft: Draft, sure: Sequence[str], doubted: Sequence[str], asks:
     raise Ask(
         draft.name,
         asks,
-        (f"{doubted[0]} is what the label is about", each_as("metric", doubted[:1])),
-        ("labels, too", each_as("label", [*sure, *doubted])),
-        ("something that is known of the item", each_as("ignored", doubted)),
+        each_as("metric", doubted[:1]),
+        each_as("label", [*sure, *doubted]),
+        each_as("ignored", doubted),
     )
 
 
@@ -754,8 +677,8 @@ def _varying_labels(
         raise Ask(
             draft.name,
             f"which columns hold labels? {some(every)}",
-            ("all of them", each_as("label", every)),
-            *_each(every[:MAX_READINGS], "label", "{} alone", every),
+            each_as("label", every),
+            *_each(every[:MAX_READINGS], "label", every),
         )
     return sure or rest
 
@@ -859,14 +782,12 @@ def _as_annotator(name: str) -> str:
 def _ask_side(
     draft: Draft, pairs: Mapping[str, tuple[str, str]], sides: Sequence[Sequence[str]]
 ) -> None:
-    def reading(side: int) -> TableSettings:
-        return columns_as({c: f"label {p[side]} by {p[1 - side]}" for c, p in pairs.items()})
+    def reading(side: int) -> Reading:
+        settings = columns_as({c: f"label {p[side]} by {p[1 - side]}" for c, p in pairs.items()})
+        return Reading(settings, f"{some(sides[1 - side], 3)} are people")
 
-    raise Ask(
-        draft.name,
-        f"which part of these names is a person: {some(pairs, 4)}?",
-        *((f"{some(sides[1 - side], 3)} are people", reading(side)) for side in (0, 1)),
-    )
+    asks = f"which part of these names is a person: {some(pairs, 4)}?"
+    raise Ask(draft.name, asks, reading(0), reading(1))
 
 
 def _are_metrics(
@@ -874,20 +795,16 @@ def _are_metrics(
     side: int,
 ) -> bool:  # fmt: skip
     """True where something says that one side of the columns' names are metrics."""
-    draft, names, others = proposal.labels, sides[side], sides[1 - side]
-    heads = [plain_name(c) for _, c in _judges_columns(proposal)]
-    if all(plain_name(n) and any(_stands_in(n, f"_{h}_") for h in heads) for n in names):
+    names, others = sides[side], sides[1 - side]
+    heads = [f"_{plain_name(c)}_" for _, c in _judges_columns(proposal)]
+    if any(len(plain_name(n)) > 1 and _stands_in(n, head) for n, head in product(names, heads)):
         return True
-    marks = [is_person(o) or re.fullmatch(r"\d+|[a-z]", plain_name(o)) for o in others]
     if len(others) > 1 and all(has_word(o, "people") for o in others):
         return not all(has_word(n, "people") for n in names)
-    if len(others) > 1 and len(names) > 1 and all(marks):
-        return True
     if all(role_of(name) == VALUE for name in names):
         return True
-    sets = [[{*draft.labels(c)} for c, pair in pairs.items() if pair[side] == n] for n in names]
-    alike = all(set.intersection(*of_name) for of_name in sets)
-    return len(names) > 1 and alike and not set.intersection(*(set.union(*s) for s in sets))
+    marks = [is_person(o) or re.fullmatch(r"\d+|[a-z]", plain_name(o)) for o in others]
+    return len(others) > 1 and len(names) > 1 and all(marks)
 
 
 def _people_or_metrics(proposal: Proposal, columns: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -956,11 +873,10 @@ def _ask_people_or_metrics(draft: Draft, columns: Sequence[str], why: str) -> No
         f"are {some(columns)} people, or questions that one person answered? {why} "
         f"({some(others)}); say of a column that is neither what it is, as in "
         f"{quote(f'{columns[-1]}=ignored')}, or verdict where it is a judge's",
-        ("people, a column each", columns_as(every)),
-        ("questions", columns_as({c: f"label {c}" for c in columns})),
-        *((f"all but {c}, which a judge gave", columns_as({**every, c: "verdict"}))
-          for c in columns if draft.of("judge")),
-    )  # fmt: skip
+        Reading(columns_as(every), "people, a column each"),
+        Reading(columns_as({c: f"label {c}" for c in columns}), "questions"),
+        *(columns_as({**every, c: "verdict"}) for c in columns if draft.of("judge")),
+    )
 
 
 def _agrees_with_nobody(draft: Draft, column: str, columns: Sequence[str]) -> bool:
@@ -983,8 +899,12 @@ def _settle_adjudicated(proposal: Proposal) -> None:
     is named by, or of the only one. Any other is not read, and said so."""
     draft = proposal.labels
     for column in draft.of("adjudicated", "reference"):
-        cells = {*draft.filled(column)}
-        fits = [m for m, labels in proposal.metrics.items() if cells and cells <= {*labels}]
+        is_named, cells = draft.columns[column].role == "adjudicated", draft.filled(column)
+        least = len(cells) / 2 if is_named else len(cells)  # another text is then an error
+        fits = [
+            metric for metric, labels in proposal.metrics.items()
+            if cells and sum(cell in labels for cell in cells) >= least
+        ]  # fmt: skip
         metric = draft.columns[column].metric or proposal.metric_named(column)
         metric = metric if metric in fits else "".join(fits) if len(fits) == 1 else ""
         if metric:
@@ -993,23 +913,8 @@ def _settle_adjudicated(proposal: Proposal) -> None:
                 f"{draft.name}: {column} holds adjudicated labels of nobody: decisions are made by "
                 "them, and they are the reference labels with --adjudicated"
             )
-        elif draft.columns[column].role == "adjudicated":
-            for labels in proposal.metrics.values():
-                _ask_adjudicated(draft, column, {*labels})
+        elif is_named:
             draft.set(column, "ignored", why="its cells are no labels of one metric")
-
-
-def _ask_adjudicated(draft: Draft, column: str, labels: set[str]) -> None:
-    """Raise Ask where most cells are labels and some are not: to drop all would be to lose them."""
-    cells = draft.filled(column)
-    others = [*dict.fromkeys(cell for cell in cells if cell not in labels)]
-    if 2 * sum(cell in labels for cell in cells) > len(cells):
-        raise Ask(
-            draft.name,
-            f"what does {some(others)} mean in {column}, which otherwise holds adjudicated labels?",
-            ("no label", TableSettings(blank=tuple(others))),
-            ("the column is not to be read", columns_as({column: "ignored"})),
-        )
 
 
 def _check_agreed(proposal: Proposal) -> None:
@@ -1025,31 +930,37 @@ def _check_agreed(proposal: Proposal) -> None:
                 _ask_agreed(draft, column, f"holds labels of {metric}, by its name right ones")
     for columns in by_metric.values():
         for column in columns if len(columns) > 1 else ():
-            if has_word(column, "agreed") and not draft.is_said(column):
+            others = [c for c in columns if c != column]
+            if draft.is_said(column):
+                continue
+            if has_word(column, "agreed"):
                 _ask_agreed(draft, column, "is called like labels that people settled on")
-        for column in columns if len(columns) > 3 else ():
-            others = [draft.texts(c) for c in columns if c != column]
-            splits = 0
-            for text, *cells in zip(draft.texts(column), *others, strict=True):
-                counts = Counter(filter(None, cells)).most_common(2)
-                if not text or not counts or (counts[1:] and counts[0][1] == counts[1][1]):
-                    continue
-                if counts[0][0] != text:
-                    break
-                splits += len(counts) > 1
-            else:
-                if splits >= LEAST_SPLITS and not draft.is_said(column):
-                    _ask_agreed(draft, column, "is always what most of the others say")
+            if len(others) > 2 and _is_majority(draft, column, others):
+                _ask_agreed(draft, column, "is always what most of the others say")
+
+
+def _is_majority(draft: Draft, column: str, others: Sequence[str]) -> bool:
+    """True of a column that is always what most of the others say, though they do not all agree."""
+    n_splits = 0
+    for text, *cells in zip(draft.texts(column), *map(draft.texts, others), strict=True):
+        counts = Counter(filter(None, cells)).most_common(2)
+        is_tie = len(counts) == 2 and counts[0][1] == counts[1][1]
+        if text and counts and not is_tie:
+            if counts[0][0] != text:
+                return False
+            n_splits += len(counts) == 2
+    return n_splits >= LEAST_SPLITS
 
 
 def _ask_agreed(draft: Draft, column: str, why: str) -> None:
     metric, who = draft.columns[column].metric, draft.columns[column].who
+    person = [columns_as({column: f"label {metric} by {who}"})] if who else []
     raise Ask(
         draft.name,
         f"{column} {why}: whose labels are they?",
-        ("gold, or agreed on: nobody's own", columns_as({column: f"adjudicated {metric}".strip()})),
-        *([("one person's", columns_as({column: f"label {metric} by {who}"}))] if who else []),
-        ("nobody's: it is not read", each_as("ignored", [column])),
+        columns_as({column: f"adjudicated {metric}".strip()}),
+        *person,
+        each_as("ignored", [column]),
     )
 
 
@@ -1058,24 +969,28 @@ def _check_labels(proposal: Proposal) -> None:
     draft, said = proposal.labels, proposal.labels.said
     if proposal.rubric:
         return
-    named = _named_labels(said)
+    ordered, named = _ordered_labels(said), _named_labels(said)
     counts = Counter(plain for c in draft.of("label") for plain in draft.filled(c))
-    totals = _totals(proposal, counts)
+    _check_unjudged(proposal, counts)
     for column in draft.of("label"):
         unclear = next((t for t in draft.texts(column) if t and _is_unclear(t, said)), "")
         if unclear and plain_label(unclear) not in named:
             _ask_text(proposal, draft, column, plain_label(unclear))
+        has_order = len(ordered & proposal.metrics.get(draft.columns[column].metric, {}).keys()) > 1
         for plain in dict.fromkeys(draft.filled(column)):
-            outside = bool(said.order) and _is_ordered(proposal, column)
-            rare = counts[plain] == 1 and len(draft.table) >= RARE_AMONG - 1
-            if plain not in named and (outside or rare or plain in totals):
+            is_rare = counts[plain] == 1 and len(draft.table) >= RARE_AMONG - 1
+            if (has_order or is_rare) and plain not in named:
                 _ask_text(proposal, draft, column, plain)
+
+
+def _ordered_labels(said: TableSettings) -> set[str]:
+    """The plain labels that an order names."""
+    return {plain_label(part) for order in said.order for part in re.split("[<:]", order)}
 
 
 def _named_labels(said: TableSettings) -> set[str]:
     """The plain labels that an order or a spelling names."""
-    ordered = {plain_label(part) for order in said.order for part in re.split("[<:]", order)}
-    return ordered | {plain_label(label) for label in said.spell.values()}
+    return _ordered_labels(said) | {plain_label(label) for label in said.spell.values()}
 
 
 def _is_unclear(text: str, said: TableSettings) -> bool:
@@ -1087,88 +1002,47 @@ def _is_unclear(text: str, said: TableSettings) -> bool:
     return text not in said.failed and bool(odd or listed or is_list)
 
 
-def _is_ordered(proposal: Proposal, column: str) -> bool:
-    """True where an order names most labels of the column's metric."""
-    metric = proposal.labels.columns[column].metric
-    labels = {*proposal.metrics.get(metric, {})}
-    orders = [{plain_label(p) for p in o.rpartition(":")[2].split("<")}
-              for o in proposal.labels.said.order]  # fmt: skip
-    return any(len(labels & order) > 1 for order in orders)
-
-
 def _ask_text(proposal: Proposal, draft: Draft, column: str, plain: str) -> None:
     """Ask what a text means that stands where a label should."""
     row, text = draft.first_cell(column, plain)
     known = proposal.metrics.get(draft.columns[column].metric, proposal.every_label)
     labels = [t for p, t in known.items() if p != plain and not _is_unclear(t, draft.said)]
     n = [*map(plain_label, draft.texts(column))].count(plain)
-    blank = ("no label: the cell counts as blank", TableSettings(blank=(text,)))
-    place = draft.place_of(column, plain)
-    skip = ("the row is no item", _skip(draft, [place]))
     sign = next((sign for sign in ";|," if sign in text), "")
-    alike = {t: t for t in known.values() if sign in t} if sign else {text: text}
     is_label = re.search(r"\w", plain)
-    numbers = _whole_numbers(draft.texts(column)) if text in _whole_numbers([text]) else {}
     readings = [
-        *(
-            (f"numbers: {t} is {n}", TableSettings(spell=numbers))
-            for t, n in numbers.items()
-            if t == text
-        ),
-        *([("several labels", TableSettings(several=sign))] if sign else []),
-        *([skip, blank] if n == 1 and _is_no_item(proposal, draft, place) else [blank]),
-        *(
-            (f"another spelling of {t}", TableSettings(spell={text: t}))
-            for t in _spelt_as(text, labels)[: 2 * MAX_READINGS]
-        ),
-        *([("a label", TableSettings(spell={text: text, **alike}))] if is_label else []),
+        *(TableSettings(several=s) for s in [sign] if s),
+        TableSettings(blank=(text,)),
+        *(TableSettings(spell={text: t}) for t in _spelt_as(text, labels)[: 2 * MAX_READINGS]),
+        *(TableSettings(spell={t: t}) for t in [text] if is_label),
     ]
     cells = "" if n == 1 else f" ({n:,} such cells)"
     raise Ask(draft.name, f"row {row} of {column} holds {text!r}{cells}: is it a label?", *readings)
 
 
-def _whole_numbers(texts: Sequence[str]) -> dict[str, str]:
-    """The whole numbers that are written with decimals: `5,0` is 5."""
-    return {t: re.split("[.,]", t)[0] for t in texts if re.fullmatch(r"\d+[.,]0+", t)}
-
-
-def _totals(proposal: Proposal, counts: Counter[str]) -> set[str]:
-    """The labels that stand in the last row alone, which no table of verdicts has."""
-    draft = proposal.labels
-    if not _is_unjudged(proposal, draft, -1):
-        return set()
-    last = Counter(plain_label(draft.texts(column)[-1]) for column in draft.of("label"))
-    return {plain for plain, n in last.items() if n == counts[plain]}
-
-
-def _is_no_item(proposal: Proposal, draft: Draft, place: int) -> bool:
-    """True of a row that no table of verdicts has, or that is the last."""
-    return place == len(draft.table) - 1 or _is_unjudged(proposal, draft, place)
-
-
-def _is_unjudged(proposal: Proposal, draft: Draft, place: int) -> bool:
-    """True of a row that no table of verdicts has."""
-    column = proposal.item[0]
-    item = draft.table.texts(column)[place]
-    columns = [(d, d.same(column) or d.first("item")) for d in proposal.verdicts]
-    judged = [{*d.table.texts(name)} for d, name in columns if name]
-    return bool(judged) and all(item not in ids for ids in judged)
-
-
-def _check_footnotes(proposal: Proposal) -> None:
-    """Raise Ask where a row holds nothing but its item, which no table of verdicts has."""
-    draft = proposal.labels
-    if not proposal.verdicts or any(map(draft.is_said, proposal.item)):
+def _check_unjudged(proposal: Proposal, counts: Counter[str]) -> None:
+    """Raise Ask where rows that no table of verdicts has are blank otherwise, as notes are, or hold
+    labels that no other row has, as totals do."""
+    draft, item = proposal.labels, proposal.item[0]
+    columns = [(d, d.same(item) or d.first("item")) for d in proposal.verdicts]
+    judged = {text for d, name in columns if name for text in d.table.texts(name)}
+    if not judged or draft.said.only_common or any(map(draft.is_said, proposal.item)):
         return
-    others = [c for c in draft.columns if c not in proposal.item]
-    bare = [i for i, cells in enumerate(draft.table.rows(*others)) if not any(cells)]
-    if bare and all(_is_no_item(proposal, draft, place) for place in bare):
-        row, text = draft.table.lines[bare[0]], draft.table.texts(proposal.item[0])[bare[0]]
+    labels, others = draft.of("label"), [c for c in draft.columns if c not in proposal.item]
+    odd = list[int]()
+    ids, beside = draft.table.texts(item), draft.table.rows(*others)
+    rows = zip(ids, beside, *map(draft.texts, labels), strict=True)
+    for place, (key, row, *cells) in enumerate(rows):
+        own = [plain_label(text) for text in cells if text]
+        is_odd = all(counts[plain] == own.count(plain) for plain in own) if own else not any(row)
+        odd += [place] if is_odd and key not in judged else []
+    if odd and 2 * len(odd) < len(ids):
         raise Ask(
             draft.name,
-            f"row {row} holds {text[:60]!r} and nothing else: is it an item?",
-            ("no, it is a note", _skip(draft, bare)),
-            ("an item that nobody labelled", each_as("item", proposal.item)),
+            f"row {draft.table.lines[odd[0]]}, {ids[odd[0]][:60]!r}, is in no "
+            "table of verdicts, and has no label that another row has: is it an item?",
+            _skip(draft, odd),
+            each_as("item", proposal.item),
         )
 
 
@@ -1223,46 +1097,51 @@ def _check_first_names(proposal: Proposal, heads: Sequence[str]) -> None:
         is_open = proposal.verdicts or (initial and len(heads) > 1)
         is_name = name in words("models") and (not initial or re.fullmatch("[a-z]", initial))
         if is_open and is_name and {*draft.filled(column)} <= labels:
+            _ask_whose(draft, f"is {column} a model, or a person?", column, draft.of("label"))
+
+
+def _beside_columns(proposal: Proposal) -> dict[str, str]:
+    """The columns of judges' verdicts in the table of labels, each with its metric. Raises Ask."""
+    draft, columns = proposal.labels, dict[str, str]()
+    for column in _judges_beside(proposal):
+        given, named = draft.columns[column], _metric_of(proposal, draft, column)
+        if given.role == "reply":
+            columns[column] = ""
+            continue
+        metrics = [named] if named else [*proposal.metrics]
+        fits = [m for m in metrics if _fits(proposal, draft, column, m)]
+        if not fits and not given.metric:
+            _ask_odd(proposal, draft, column, metrics[0] if len(metrics) == 1 else "")
+        if len(fits) != 1:
+            about = "which metric is it about?" if fits else "its cells are other labels"
             raise Ask(
                 draft.name,
-                f"is {column} a model, or a person?",
-                ("a judge", each_as("verdict", [column])),
-                ("a person", each_as("label", [*draft.of("label"), column])),
+                f"{column} is named as a model's: {about}",
+                *(columns_as({column: f"verdict {m}"}) for m in fits),
+                *_each([column], "reply"),
+                *_each([column], "ignored"),
             )
+        columns[column] = fits[0]
+    return columns
 
 
-def _settle_judge_beside(proposal: Proposal, column: str) -> None:
-    """A judge's column beside the labels."""
-    draft, given = proposal.labels, proposal.labels.columns[column]
-    judge = draft.first("judge")
-    metrics = [given.metric] if given.metric else [
-        m for m in proposal.metrics if m == proposal.metric_named(column)
-    ] or [*proposal.metrics]  # fmt: skip
-    if given.role == "reply":
-        draft.set(column, "reply", "", given.who or _judge_named(proposal, draft, column))
-        return
-    fits = [m for m in metrics if _fits(proposal, draft, column, m)]
-    if not fits and not given.metric:
-        _ask_odd(proposal, draft, column, metrics[0] if len(metrics) == 1 else "")
-    if len(fits) != 1:
-        about = "which metric is it about?" if fits else "its cells are other labels"
-        raise Ask(
-            draft.name,
-            f"{column} is named as a model's: {about}",
-            *((f"verdicts on {m}", columns_as({column: f"verdict {m}"})) for m in fits),
-            ("whole replies, in which a label stands", each_as("reply", [column])),
-            ("it is not read", each_as("ignored", [column])),
-        )
-    who = given.who or ("" if judge else _judge_named(proposal, draft, column))
-    taken = [x for c, x in draft.columns.items() if x.role == "verdict" and c != column]
-    if (fits[0], who) in [(x.metric, x.who) for x in taken]:
-        who = column
-    why = given.why if given.role == "verdict" else "its name is a model's"
-    draft.set(column, "verdict", fits[0], who, why)
-    _check_polarity(proposal, draft, column, fits[0])
-    _spell_verdicts(proposal, draft, column, fits[0])
-    if judge:
-        draft.set(judge, "judge")
+def _set_verdicts(proposal: Proposal, draft: Draft, columns: Mapping[str, str]) -> None:
+    """Settle columns of verdicts, each on its metric: whose they are, and what their texts mean.
+    Where several are on one metric, none is called as the table."""
+    is_named = bool(draft.of("judge"))
+    uses = Counter(columns.values())
+    for column, metric in columns.items():
+        given = draft.columns[column]
+        who = given.who or ("" if is_named else _judge_named(proposal, draft, column))
+        if uses[metric] > 1 and who == (draft.source.who or draft.table.stem):
+            who = column
+        if given.role == "reply":
+            draft.set(column, "reply", "", who)
+            continue
+        draft.set(column, "verdict", metric, who, given.why or _SHARES_LABELS)
+        if metric:
+            _check_polarity(proposal, draft, column, metric)
+        _spell_verdicts(proposal, draft, column, metric)
 
 
 def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
@@ -1282,48 +1161,15 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
         raise SetupError(Problem(message, draft.name, 1, "", some(draft.columns)))
     aside = [c for c in (metric, *draft.of("repeat", "first", "second", "criterion")) if c]
     _settle_judge_column(proposal, draft, aside)
-    if metric:
-        draft.set(metric, "metric")
-        values = draft.of("verdict", VALUE) or draft.free()
-        column = _only(draft, values, "verdict")
-        who = "" if draft.of("judge") else _judge_named(proposal, draft, column)
-        draft.set(column, "verdict", "", who)
-        cells, known = {*draft.filled(column)}, {*proposal.every_label}
-        if cells.isdisjoint(known) and not (are_yes_and_no(cells) and are_yes_and_no(known)):
-            _ask_odd(proposal, draft, column)
-        _spell_verdicts(proposal, draft, column, "")
+    if not metric:
+        _set_verdicts(proposal, draft, _verdict_columns(proposal, draft))
         return
-    columns = _verdict_columns(proposal, draft)
-    uses = Counter(columns.values())
-    for column, name in columns.items():
-        given = draft.columns[column]
-        who = given.who or ("" if draft.of("judge") else _judge_named(proposal, draft, column))
-        if uses[name] > 1 and who == (draft.source.who or draft.table.stem):
-            who = column
-        if given.role == "reply":
-            draft.set(column, "reply", "", who)
-            continue
-        draft.set(column, "verdict", name, who, given.why or _SHARES_LABELS)
-        _check_polarity(proposal, draft, column, name)
-        _spell_verdicts(proposal, draft, column, name)
-
-
-def _check_draws(draft: Draft) -> None:
-    """Raise Ask where a judge says different things of an item, and no column numbers its draws.
-    Where one does, a second row of a draw is an error of that row."""
-    key = (*draft.key, *draft.of("judge", "metric", "repeat", "first", "second", "criterion"))
-    verdicts = draft.of("verdict", "reply")
-    if draft.n_different(*key) < draft.n_different(*key, *verdicts):
-        others = (c for c in draft.columns if c not in verdicts)
-        fits = [c for c in others if not draft.repeats(*key, c)]
-        if draft.of("repeat") and not fits:
-            return
-        raise Ask(
-            draft.name,
-            f"{_alike_rows(draft, key)}, and no column numbers the draws of a judge: add one "
-            "(`repeat`, `run`, `epoch` or `seed`), or keep one row of each item",
-            *_each(fits[:MAX_READINGS], "repeat", "{} numbers them"),
-        )
+    draft.set(metric, "metric")
+    column = _only(draft, draft.of("verdict", VALUE) or draft.free(), "verdict")
+    cells, known = {*draft.filled(column)}, {*proposal.every_label}
+    if cells.isdisjoint(known) and not (are_yes_and_no(cells) and are_yes_and_no(known)):
+        _ask_odd(proposal, draft, column)
+    _set_verdicts(proposal, draft, {column: ""})
 
 
 def _same_metric_column(proposal: Proposal, draft: Draft) -> str:
@@ -1346,14 +1192,13 @@ def _key_in(proposal: Proposal, draft: Draft) -> tuple[str, ...]:
             shares = {c: len(ids & {*map(form, draft.table.texts(c))}) for c in draft.columns}
             fits = [c for c, n in shares.items() if n > len(ids) / 2 and c not in key]
             fits = [c for c in fits if draft.columns[c].role == "item"] or fits
-            likely = fits or [c for c in named or draft.of("item") if c not in key]
-            if len(likely) != 1:
+            if len(fits) != 1:
                 raise Ask(
                     draft.name,
                     f"no column holds the items of {labels.name}, by its column {column}",
-                    *_each(likely or [*draft.columns][:MAX_READINGS], "item", "items stand in {}"),
+                    *_each(fits or [*draft.columns][:MAX_READINGS], "item"),
                 )
-            same = likely[0]
+            same = fits[0]
         key.append(same)
     for item, column in zip(proposal.item, key, strict=True):
         _set_item(draft, column, f"the items of {labels.name}")
@@ -1375,12 +1220,10 @@ def _match_labels(proposal: Proposal) -> None:
     tables = proposal.labels.tables
     sides = [{*d.table.rows(*map(d.same, proposal.item))} for d in tables]
     n_ids = len(set().union(*sides))
-    for name, form in [*ID_FORMS.items()][:-1]:
-        alike = [{tuple(map(form, ids)) for ids in side} for side in sides]
-        if [*map(len, alike)] == [*map(len, sides)] and len(set().union(*alike)) < n_ids:
-            proposal.ids = name
-            names = some(d.name for d in tables)
-            proposal.notes.append(f"ids of {names} are compared without {name}")
+    for name in [*ID_FORMS][:-1]:
+        alike = _in_form(sides, name)
+        if alike and len(set().union(*alike)) < n_ids:
+            _note_form(proposal, name, tables)
             return
 
 
@@ -1394,17 +1237,12 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
     more, lacking = judged - people, people - judged
     if not more or not lacking:
         return
-    for name, form in ID_FORMS.items():
-        a, b = ({tuple(map(form, ids)) for ids in side} for side in (people, judged))
-        pairs_all = len(a) == len(people) and len(b) == len(judged) and not (a - b and b - a)
-        digits = any(all("".join(ids).isdigit() for ids in side) for side in (people, judged))
-        if name == "what is no digit" and not (a == b and digits):
-            continue
-        if pairs_all and proposal.ids in ("", name):
-            proposal.ids = name
-            proposal.notes.append(
-                f"ids of {labels.name} and {draft.name} are compared without {name}"
-            )
+    digits = any(all("".join(ids).isdigit() for ids in side) for side in (people, judged))
+    for name in ID_FORMS if not proposal.ids else ():
+        alike = _in_form((people, judged), name)
+        is_safe = name != "what is no digit" or (digits and alike[:1] == alike[1:])
+        if alike and is_safe and not (alike[0] - alike[1] and alike[1] - alike[0]):
+            _note_form(proposal, name, (labels, draft))
             return
     if draft.said.only_common:
         return
@@ -1417,9 +1255,21 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
         draft.name,
         f"{len(more):,} of its ids are not in {labels.name} ({here}), and {len(lacking):,} of "
         f"{labels.name} not here ({there}): are they written differently?",
-        ("other answers: only what both tables have counts", TableSettings(only_common=True)),
-        *_each(others, "item", "items stand in {}"),
+        TableSettings(only_common=True),
+        *_each(others, "item"),
     )
+
+
+def _in_form(sides: Sequence[set[tuple[str, ...]]], name: str) -> list[set[tuple[str, ...]]]:
+    """The ids of each table in a form; none where it makes two of one table the same."""
+    alike = [{tuple(map(ID_FORMS[name], ids)) for ids in side} for side in sides]
+    return alike if [*map(len, alike)] == [*map(len, sides)] else []
+
+
+def _note_form(proposal: Proposal, name: str, tables: Sequence[Draft]) -> None:
+    proposal.ids = name
+    names = listed([draft.name for draft in tables])
+    proposal.notes.append(f"ids of {names} are compared without {name}")
 
 
 def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str]) -> None:
@@ -1450,11 +1300,10 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
             draft.name,
             "it has several rows about one item, and no column names the judge or numbers its "
             "draws",
-            *_each(fits[:MAX_READINGS], "judge", "{} names the judge"),
-            *((f"{c} is part of the item", each_as("item", [*draft.key, c]))
-              for c in fits if draft.columns[c].role == "system"),
-            *_each(fits[:MAX_READINGS], "repeat", "{} numbers the judge's draws"),
-        )  # fmt: skip
+            *_each(fits[:MAX_READINGS], "judge"),
+            *(each_as("item", [*draft.key, c]) for c in fits if c in draft.of("system")),
+            *_each(fits[:MAX_READINGS], "repeat"),
+        )
     if judge:
         draft.set(judge, "judge")
     for column in draft.of("system"):
@@ -1497,12 +1346,9 @@ def _verdict_columns(proposal: Proposal, draft: Draft) -> dict[str, str]:
     ]  # fmt: skip
     good = [c for c in likely if _fits_any(proposal, draft, c)]
     if not likely:
-        good = [
-            c for c in able if {*draft.filled(c)} and {*draft.filled(c)} <= {*proposal.every_label}
-        ]
-        good = good or (
-            [c for c in able if _fits_any(proposal, draft, c)] if len(able) == 1 else []
-        )
+        every = {*proposal.every_label}
+        good = [c for c in able if {*draft.filled(c)} and {*draft.filled(c)} <= every]
+        good = good or [c for c in able if len(able) == 1 and _fits_any(proposal, draft, c)]
     metrics = {c: _metrics_of(proposal, draft, c) for c in good}
     alone = len(good) == 1 or bool(given) or all(map(_is_models, good))
     if good and alone and all(len(of_column) == 1 for of_column in metrics.values()):
@@ -1511,12 +1357,10 @@ def _verdict_columns(proposal: Proposal, draft: Draft) -> dict[str, str]:
     if not good and len(replies) == 1:
         draft.set(replies[0], "reply", why="labels stand in its texts")
         return {replies[0]: ""}
-    if not good and "*" in draft.said.failed and len(likely) == len(proposal.metrics) == 1:
-        return dict.fromkeys(likely, next(iter(proposal.metrics)))
     for column in likely if not good else ():
         _ask_odd(proposal, draft, column)
-    if given and len(proposal.metrics) == 1:
-        return dict.fromkeys(given, *proposal.metrics)  # though hardly a cell is a label
+    if len(proposal.metrics) == 1 and (given or (len(likely) == 1 and not good)):
+        return dict.fromkeys(likely, *proposal.metrics)  # though hardly a cell is a label
     _ask_verdicts(proposal, draft, good or likely or able, replies)
     return {}
 
@@ -1538,16 +1382,13 @@ def _ask_verdicts(
 ) -> None:
     metrics = [*proposal.metrics]
     columns = columns or [c for c in draft.columns if c not in draft.key]
-    asks = f"which column holds the verdicts? {some(columns)}"
+    readings = _each(columns[: 2 * MAX_READINGS], "verdict", draft.of("verdict"))
     if len(metrics) > 1:
-        readings = [(f"{c} holds verdicts on {m}", columns_as({c: f"verdict {m}"}))
-                    for c in columns[:MAX_READINGS] for m in metrics[:MAX_READINGS]]  # fmt: skip
-    else:
-        means = "verdicts stand in {}"
-        readings = _each(columns[:6], "verdict", means, draft.of("verdict"))
+        both = product(columns[:MAX_READINGS], metrics[:MAX_READINGS])
+        readings = [columns_as({c: f"verdict {metric}"}) for c, metric in both]
     long = [c for c in columns if any(len(t) > LONGEST_LABEL for t in draft.table.texts(c))]
-    readings += _each([*replies, *long][:3], "reply", "whole replies stand in {}")
-    raise Ask(draft.name, asks, *readings)
+    asks = f"which column holds the verdicts? {some(columns)}"
+    raise Ask(draft.name, asks, *readings, *_each([*replies, *long][:3], "reply"))
 
 
 def _fits_any(proposal: Proposal, draft: Draft, column: str) -> bool:
@@ -1578,31 +1419,25 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
     if not odd or "*" in draft.said.failed:
         return
     (text, n), names = odd.most_common(1)[0], [*labels.values()]
-    if len(odd) > RARE_AMONG / 2 and all(map(_is_number, odd)):
-        raise Ask(
-            draft.name,
-            f"{column} holds {len(odd)} numbers, such as {text}, and people gave the labels "
-            f"{some(names)} (`judgebench score correlate` compares scores with labels)",
-            ("no verdicts: it is not read", each_as("ignored", [column])),
-        )
     row, _ = draft.first_cell(column, plain_label(text))
-    more = len(odd) - 1
-    others = [f"{text[:LONGEST_LABEL]!r} ({n})" for text, n in odd.most_common(MAX_LABELS)[1:]]
-    cells = f"{counted(n, 'such cell')}{'; also ' if more else ''}{some(others)}"
-    replies = _holds_replies(proposal, draft, column)
+    others = some([shorten(t) for t, _ in odd.most_common()[1:]])
+    cells = counted(n, "such cell") + (f"; also {others}" if others else "")
     is_other = labels.keys().isdisjoint(draft.filled(column))
-    spelt = Counter({t: n for t, n in odd.items() if not is_failure_word(t)})
-    readings = [
+    spelt = [t for t in odd if not is_failure_word(t)]
+    no_label = Reading(TableSettings(failed=("*",)), "whatever is no label counts as failed")
+    readings: list[Reading | TableSettings] = [
         *_respelt(spelt, names, is_other),
-        *([("whole replies, in which a label stands", each_as("reply", [column]))] * replies),
-        *([("whatever is no label counts as failed", TableSettings(failed=("*",)))]
-          * (more > 0 and not is_other)),
-        ("the judge failed: it counts as failed", TableSettings(failed=(text,))),
-        *((f"another spelling of {label}", TableSettings(spell={text: label}))
-          for label in _spelt_as(text, names)[:MAX_LABELS] if len(text) <= LONGEST_LABEL),
-        ("a label that people never used", TableSettings(spell={text: text})),
-        ("no verdicts: it is not read", each_as("ignored", [column])),
-    ]  # fmt: skip
+        *_each([column] if _holds_replies(proposal, draft, column) else [], "reply"),
+        *([no_label] if others and not is_other else []),
+        TableSettings(failed=(text,)),
+        *(
+            TableSettings(spell={text: x})
+            for x in _spelt_as(text, names)[:MAX_LABELS]
+            if len(text) <= LONGEST_LABEL
+        ),
+        TableSettings(spell={text: text}),
+        each_as("ignored", [column]),
+    ]
     raise Ask(
         draft.name,
         f"row {row} of {column} holds {text[:60]!r} ({cells}), and the labels of people are "
@@ -1614,34 +1449,26 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
 def _spelt_as(text: str, labels: Sequence[str]) -> list[str]:
     """The labels that a text may be another spelling of: no number is one of another number."""
     has_number = re.search(r"\d", text)
-    return [x for x in labels if not (has_number and _is_number(x)) or _has_word(text, x)]
+    return [x for x in labels if not (has_number and _is_number(x)) or _is_named_in(x, text)]
 
 
 def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"-?\d+([.,]\d+)?(e-?\d+)?", text))
 
 
-def _respelt(
-    odd: Counter[str], labels: Sequence[str], is_other: bool
-) -> list[tuple[str, TableSettings]]:
-    """Readings in which every odd text is another spelling of a label: of the one that stands in
-    it, or, of two texts and two labels, either way round."""
-    stands = {t: [x for x in labels if _has_word(t, x)] for t in odd if len(t) <= LONGEST_LABEL}
-    if odd and len(odd) <= MAX_LABELS and len(stands) == len(odd) and all(
-        len(fits) == 1 for fits in stands.values()
-    ):  # fmt: skip
-        spell = {text: fits[0] for text, fits in stands.items()}
-        return [("each is the label that stands in it", TableSettings(spell=spell))]
-    if is_other and len(odd) == len(labels) == 2:
-        return [
-            (", ".join(f"{t} is {x}" for t, x in zip(odd, way, strict=True)),
-             TableSettings(spell=dict(zip(odd, way, strict=True))))
-            for way in (labels, labels[::-1])
-        ]  # fmt: skip
-    return []
+def _respelt(odd: Sequence[str], labels: Sequence[str], is_other: bool) -> list[TableSettings]:
+    """The settings by which every odd text is another spelling of a label: of the one that stands
+    in it, or, of two texts and two labels, either way round."""
+    fits = [[x for x in labels if _is_named_in(x, t)] for t in odd if len(t) <= LONGEST_LABEL]
+    ways: Sequence[Sequence[str]] = []
+    if 0 < len(odd) == len(fits) <= MAX_LABELS and all(len(one) == 1 for one in fits):
+        ways = [[label for (label,) in fits]]
+    elif is_other and len(odd) == len(labels) == 2:
+        ways = [labels, labels[::-1]]
+    return [TableSettings(spell=dict(zip(odd, way, strict=True))) for way in ways]
 
 
-def _has_word(text: str, label: str) -> bool:
+def _is_named_in(label: str, text: str) -> bool:
     """True where a label stands in a text as words of its own, and is not denied in it."""
     plain = plain_label(text)
     stands = re.search(rf"(?<![\w-]){re.escape(plain_label(label))}(?![\w-])", plain)
@@ -1673,8 +1500,8 @@ def _spell_verdicts(proposal: Proposal, draft: Draft, column: str, metric: str) 
             labels |= {plain: declared[plain] for plain in cells if plain in declared}
         if cells <= {*labels} or not (are_yes_and_no(cells) and are_yes_and_no(labels)):
             continue
-        by_meaning = {yes_or_no(plain): text for plain, text in labels.items()}
-        texts = {t: by_meaning.get(yes_or_no(t)) for t in draft.texts(column) if yes_or_no(t)}
+        spelt = by_meaning(labels)
+        texts = {t: spelt.get(yes_or_no(t)) for t in draft.texts(column) if yes_or_no(t)}
         proposal.spell.setdefault(name, {}).update(texts)
 
 
@@ -1690,20 +1517,15 @@ def _check_polarity(proposal: Proposal, draft: Draft, column: str, metric: str) 
     if not is_yes_no or not is_open or draft.is_said(column):
         return
     verdict = columns_as({column: f"verdict {metric}"})
-    texts = {t: yes_or_no(t) for t in draft.texts(column) if yes_or_no(t)}
-    opposite = {yes_or_no(plain): text for plain, text in labels.items()}
-    spell = {t: opposite["no" if meaning == "yes" else "yes"] for t, meaning in texts.items()}
-    respelt = [] if cells <= {*labels} else [
-        ("the opposite: " + ", ".join(f"{t} is {label}" for t, label in spell.items()),
-         replace(verdict, spell=spell))
-    ]  # fmt: skip
+    no, yes = (by_meaning(labels)[meaning] for meaning in ("no", "yes"))
+    spell = {t: no if yes_or_no(t) == "yes" else yes for t in draft.texts(column) if yes_or_no(t)}
     raise Ask(
         draft.name,
         f"{column} holds {some(sorted(cells))}, and {metric} {some(labels.values())}: does yes "
         "mean the same in both?",
-        *respelt,
-        ("it does", verdict),
-        ("something else: it is not read", each_as("ignored", [column])),
+        *(replace(verdict, spell=opposite) for opposite in [spell] if not cells <= {*labels}),
+        verdict,
+        each_as("ignored", [column]),
     )
 
 
@@ -1770,11 +1592,10 @@ def _check_unread(proposal: Proposal, draft: Draft) -> None:
 
 def _ask_whose(draft: Draft, asks: str, column: str, people: Sequence[str]) -> None:
     """Ask whether a column is one more annotator's, a judge's or nobody's."""
-    as_person = [("an annotator's", each_as("label", [*people, column]))] if people else []
     raise Ask(
         draft.name,
         asks,
-        *as_person,
-        ("a judge's", each_as("verdict", [*draft.of("verdict"), column])),
-        ("nobody's: it is not read", each_as("ignored", [column])),
+        *(each_as("label", [*of, column]) for of in [people] if of),
+        each_as("verdict", [*draft.of("verdict"), column]),
+        each_as("ignored", [column]),
     )

@@ -322,22 +322,22 @@ def _sheet(one: SheetModel, folder: Path) -> Sheet:
 
 def _by_metric(
     spell: Mapping[str, Spelling], rubric: Rubric, file: str
-) -> tuple[dict[str, Spelling], list[Problem]]:
+) -> tuple[Mapping[str, Spelling], list[Problem]]:
     """The spellings by the ids of metrics, in exact labels."""
-    spellings, problems = dict[str, Spelling](), list[Problem]()
+    spellings, problems = dict[str, dict[str, str | None]](), list[Problem]()
     for name, pairs in spell.items():
         metric = rubric.find(name)
         if metric is None:
             allowed = ", ".join(m.id for m in rubric.metrics)
             problems.append(Problem("is no metric", file, None, "spell", name, allowed))
             continue
-        labels = {text: label and metric.parse(label) for text, label in pairs.items()}
-        spellings[metric.id] = labels
+        spellings[metric.id] = {
+            text: label and metric.parse(label) for text, label in pairs.items()
+        }
         problems += [
-            Problem(f"is no label of {metric.id}", file, None, f"spell.{name}", str(pairs[text]),
+            Problem(f"is no label of {metric.id}", file, None, f"spell.{name}", label,
                     ", ".join(metric.options))
-            for text, label in labels.items()
-            if label is None and pairs[text] is not None
+            for label in pairs.values() if label and not metric.parse(label)
         ]  # fmt: skip
     return spellings, problems
 

@@ -6,12 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from judgebench.data.draft import ID_FORMS, VALUE, Draft, plain_label, side_of, yes_or_no
-from judgebench.data.exports import parts, recognise, reshaped, split_kinds
+from judgebench.data.draft import (
+    ID_FORMS,
+    VALUE,
+    Draft,
+    by_meaning,
+    plain_label,
+    side_of,
+    yes_or_no,
+)
+from judgebench.data.exports import parts, recognise, reshaped, split_kinds, split_names
 from judgebench.data.findings import USUAL, Findings
 from judgebench.data.formats import Cell, Table
 from judgebench.data.infer import (
@@ -30,10 +37,10 @@ from judgebench.data.settings import (
     NOTHING_SAID,
     Ask,
     Question,
+    Reading,
     TableSettings,
     Unsettled,
     check_names,
-    columns_as,
     each_as,
 )
 from judgebench.data.tables import check_frame, rubric_beside, sheets_of, table_in
@@ -69,9 +76,9 @@ def sources_of(given: Any, name: str) -> list[Source]:
     if given is None:
         return []
     if isinstance(given, Mapping | list | tuple):
-        parts = given.values() if isinstance(given, Mapping) else given
-        for one in (one for one in parts if isinstance(one, Mapping | list | tuple)):
-            check_frame(one, name)  # which it is not
+        parts_of = given.values() if isinstance(given, Mapping) else given
+        for part in (part for part in parts_of if isinstance(part, Mapping | list | tuple)):
+            check_frame(part, name)  # which it is not
     if isinstance(given, Mapping):
         return [
             replace(source, who=str(key))
@@ -103,26 +110,23 @@ def infer_layout(
     *,
     labelled: bool = True,
 ) -> Layout:
-    """The one layout that the tables have. Raises Unsettled with all questions where they may have
-    several, and SetupError with every problem where they have none."""
+    """The one layout that the tables have. Raises Unsettled where they may have several, with all
+    questions that follow whatever the answers to others, and SetupError with every problem where
+    they have none."""
     _check_twice([*given.labels, *given.verdicts, *given.answers, *given.unsorted])
     questions: list[Question] = []
     while len(questions) < _MAX_QUESTIONS:
         try:
             layout = _inferred(given, settings, rubric, labelled)
         except Ask as ask:
-            asked = [question.asks for question in questions]
-            if ask.question.asks in asked or not ask.question.readings:
-                questions += [] if ask.question.asks in asked else [ask.question]
+            question = ask.question
+            if question.asks in [known.asks for known in questions]:
                 break
-            questions.append(ask.question)
-            first, *others = [settings.with_more(one.settings) for one in ask.question.readings]
-            decides = ask.question.readings[0].settings
-            if (decides.columns or decides.labels) and not _asked_anyway(
-                given, [first, *others[:1]], rubric, labelled
-            ):
+            questions.append(question)
+            first = question.readings[0].settings if question.readings else NOTHING_SAID
+            if first == NOTHING_SAID or first.columns or first.labels:
                 break  # of what else there is to ask, this decides
-            settings = first
+            settings = settings.with_more(first)
         except SetupError:
             if not questions:
                 raise
@@ -132,23 +136,6 @@ def infer_layout(
                 return layout
             break
     raise Unsettled(questions)
-
-
-def _asked_anyway(
-    given: GivenTables, ways: Sequence[TableSettings], rubric: Rubric | None, labelled: bool
-) -> bool:
-    """True where the same is asked next, whichever of these settings holds."""
-    asked = set[str]()
-    for settings in ways:
-        try:
-            _inferred(given, settings, rubric, labelled)
-        except Ask as ask:
-            asked.add(ask.question.asks)
-        except SetupError:
-            return False
-        else:
-            return False
-    return len(ways) > 1 and len(asked) == 1
 
 
 def _inferred(
@@ -161,9 +148,6 @@ def _inferred(
     }
     raise_any(findings.errors)
     every = [draft for drafts in by_kind.values() for draft in drafts]
-    apart = _unrelated(every)
-    by_kind = {kind: [d for d in drafts if d not in apart] for kind, drafts in by_kind.items()}
-    every = [draft for draft in every if draft not in apart]
     settings = check_names(settings, list(dict.fromkeys(c for d in every for c in d.columns)))
     for draft in every:
         settings = _with_study(settings, draft.table)
@@ -176,12 +160,8 @@ def _inferred(
     whole = _combined(labels)
     known = rubric or _rubric_beside(labels)
     proposal = propose(whole, verdicts, known, labelled=labelled)
-    notes = [f"{d.name}: not read: it has no items of another table" for d in apart]
-    proposal.notes[:0] = notes
     for draft in answers:
         match_answers(proposal, draft)
-    if not proposal.metrics and not labelled:
-        _settle_text(whole)
     made, ids, spellings = _rubric(proposal, rubric, settings)
     if known is not None and rubric is None:
         made = _as_asked(made, known)
@@ -198,7 +178,6 @@ def _inferred(
     sheets += filter(None, named)
     if rubric is None:
         sheets = [_of_labelled_metrics(sheet, made, proposal) for sheet in sheets]
-    proposal.notes += _unmet(every, settings)
     return Layout(
         tuple(sheets), made, spellings, frozenset(settings.failed), settings.repeats,
         settings.only_common, settings.several, proposal.ids, tuple(judges),
@@ -218,22 +197,11 @@ def _with_study(settings: TableSettings, table: Table) -> TableSettings:
     return replace(settings, several=several, columns={**groups, **settings.columns})
 
 
-def _unmet(drafts: Sequence[Draft], settings: TableSettings) -> Iterator[str]:
-    """A sentence for texts that somebody says something of, and no cell holds."""
-    said = {*settings.spell, *settings.blank, *settings.failed} - {"*"}
-    if said:
-        texts = {text for d in drafts for c in d.columns for text in d.table.texts(c)}
-        texts |= {*map(plain_label, texts)}
-        if none := sorted(said - texts):
-            yield f"no cell holds {some(map(repr, none))}, of which something is said"
-
-
 # ------------------------------------------------------------------------------- tables as drafts
 
 
 def _drafts(source: Source, settings: TableSettings, findings: Findings) -> Iterator[Draft]:
     """The tables in a source: people's rows and models' rows are two."""
-    fill = tuple(settings.fill_down)
     header, skip = (settings.rows(key, source.name) for key in ("header", "skip"))
     source = replace(source, header=header, skip=skip)
     log = read_log(source.path) if source.frame is None and source.path.is_file() else None
@@ -247,52 +215,18 @@ def _drafts(source: Source, settings: TableSettings, findings: Findings) -> Iter
         return
     if table.headers and not source.header:
         _ask_header(source, table)
-    if fill := tuple(column for column in fill if column in table.columns):
+    if fill := tuple(column for column in settings.fill_down if column in table.columns):
         source = replace(source, fill_down=fill)
         table = source.read(findings) or table
     if export := recognise(table):
         source = replace(source, export=export.tool)
         table = reshaped(table, export.tool)
-        for part in parts(table, export):
-            own = replace(source, only=part.only)
-            yield Draft(own, own.narrowed(table), known=part.columns, spell=part.spell)
-        return
-    if split := split_kinds(table, settings.columns):
-        for part in split:
-            own = replace(source, only=part.only)
-            yield Draft(own, own.narrowed(table), known=part.columns)
-        return
-    yield from _by_judge(source, table, settings)
-
-
-def _by_judge(source: Source, table: Table, settings: TableSettings) -> Iterator[Draft]:
-    """The rows of people, and those of annotators whom somebody names as judges."""
-    draft = Draft(source, table)
-    column = draft.first("annotator")
-    names = list(dict.fromkeys(table.texts(column))) if column else []
-    judges = tuple(name for name in names if name in settings.judge)
-    people = tuple(name for name in names if name not in judges)
-    if not judges or not people:
-        yield draft
-        return
-    for rows, role in ((people, "annotator"), (judges, "judge")):
-        own = replace(source, only={column: rows})
-        yield Draft(own, own.narrowed(table), known={column: Column(role, why="its names")})
-
-
-def _unrelated(drafts: Sequence[Draft]) -> list[Draft]:
-    """The sheets of workbooks that share hardly an id with another table, such as a summary; none
-    where nothing but these would be left."""
-    form = ID_FORMS["leading zeros"]
-    cells = [[[*filter(None, d.table.texts(c))] for c in d.columns] for d in drafts]
-    ids = [[{*map(form, x)} for x in columns if len({*x}) == len(x)] for columns in cells]
-    apart = []
-    for draft, own in zip(drafts, ids, strict=True):
-        others = [x for columns in ids if columns is not own for x in columns]
-        shares = any(len(a & b) > max(len(a), len(b)) / 10 for a in own for b in others)
-        if draft.source.sheet and not draft.known and not shares:
-            apart.append(draft)
-    return apart if len(drafts) - len(apart) > 1 else []
+        split = parts(table, export)
+    else:
+        split = split_kinds(table, settings.columns) or split_names(table, settings.judge)
+    for part in split:
+        own = replace(source, only=part.only)
+        yield Draft(own, own.narrowed(table), known=part.columns, spell=part.spell)
 
 
 def _holds_items(draft: Draft) -> bool:
@@ -306,12 +240,11 @@ def _ask_header(source: Source, table: Table) -> None:
     readings = []
     for header in sorted(table.headers, key=len, reverse=True):
         named = replace(source, header=header).read(Findings())
+        if named is None:
+            continue
         where = "rows" if header[1:] else "row"
-        means = (
-            f"{where} {' and '.join(map(str, header))}: {some(named.columns, 5) if named else ''}"
-        )
-        settings = TableSettings(header={source.name: header})
-        readings += [(means, settings)] if named else []
+        means = f"{where} {' and '.join(map(str, header))}: {some(named.columns, 5)}"
+        readings.append(Reading(TableSettings(header={source.name: header}), means))
     raise Ask(source.name, "which row holds the names of the columns?", *readings)
 
 
@@ -340,7 +273,8 @@ def _sorted_tables(
         _ask_who_judged(rest[0], settings)
         kinds = ["labels"]
     if "labels" not in kinds and not labels:
-        kinds = _first_is_labels(kinds, rest)
+        first_kind = next((kind for kind in ("", "verdicts") if kind in kinds), "answers")
+        kinds[kinds.index(first_kind)] = "labels"
     first = next((d for d, kind in zip(rest, kinds, strict=True) if kind == "labels"), None)
     for draft, kind in zip(rest, kinds, strict=True):
         into = {"labels": labels, "answers": answers}.get(kind, verdicts)
@@ -366,7 +300,7 @@ def _ask_who_judged(draft: Draft, settings: TableSettings) -> None:
         draft.name,
         f"its rows are verdicts, of those named in {judge}, and no table holds labels of people: "
         "give one beside it",
-        ("they are people", columns_as({judge: "annotator"})),
+        each_as("annotator", [judge]),
     )
 
 
@@ -377,23 +311,6 @@ def _settle_shared_roles(labels: Sequence[Draft], verdicts: Sequence[Draft]) -> 
     for draft in labels:
         for name in shared & {*draft.of("verdict")}:
             draft.columns[name] = replace(draft.columns[name], role="label")
-
-
-def _first_is_labels(kinds: Sequence[str], drafts: Sequence[Draft]) -> list[str]:
-    """The first table whose labels another shares holds those of people, or the first that may;
-    of a workbook with both, a sheet that shares none says something of the items."""
-    open_ = [i for i, kind in enumerate(kinds) if kind == ""]
-    texts = [
-        {x for c in (*draft.free(), *draft.of("verdict")) for x in draft.labels(c)}
-        for draft in drafts
-    ]
-    shares = [any(a & b for j, b in enumerate(texts) if j != i) for i, a in enumerate(texts)]
-    sharing = [i for i in open_ if shares[i]]
-    place = next((i for i, kind in enumerate(kinds) if kind != "answers"), 0)
-    place = (sharing or open_ or [place])[0]
-    beside = [i for i in open_ if sharing and not shares[i] and drafts[i].source.sheet]
-    kinds = ["answers" if i in beside else kind for i, kind in enumerate(kinds)]
-    return [*kinds[:place], "labels", *kinds[place + 1 :]]
 
 
 def _kind(draft: Draft, settings: TableSettings) -> str:
@@ -443,8 +360,8 @@ def _ask_whose(labels: Draft, others: Sequence[Draft], asks: str = "") -> None:
     raise Ask(
         labels.name,
         asks or f"whose labels stand in {some(d.name for d in others)}?",
-        ("labels of people, a table each", TableSettings(labels=files)),
-        ("verdicts of judges", TableSettings(verdicts=files[1:] or files)),
+        TableSettings(labels=files),
+        TableSettings(verdicts=files[1:] or files),
     )
 
 
@@ -460,17 +377,15 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
     first, *others = drafts
     if not others:
         return first
-    columns = {plain_name(c): c for c in first.columns}
-    for draft in others:
-        if {*map(plain_name, draft.columns)} == columns.keys():
-            continue
-        draft.aliases = _aliases(first, draft)
-        if not draft.aliases:
-            message = f"has other columns than {first.name}, and both hold labels: write what each "
-            message += "holds into a layout.yaml, or make them alike"
-            raise SetupError(
-                Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
-            )
+    columns = {*map(plain_name, first.columns)}
+    message = f"has other columns than {first.name}, and both hold labels: write what each holds "
+    message += (
+        "into a layout.yaml, make them alike, or give the sheets that count: 'FILE, sheet NAME'"
+    )
+    raise_any([
+        Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
+        for draft in others if {*map(plain_name, draft.columns)} != columns
+    ])  # fmt: skip
     cells: dict[str, Sequence[Cell]] = {
         name: [cell for d in drafts for cell in d.cells(d.same(name))] for name in first.columns
     }
@@ -489,22 +404,6 @@ def _is_gold(draft: Draft) -> bool:
     return {*draft.table.texts(column)} == {ADJUDICATED} if column else False
 
 
-def _aliases(first: Draft, other: Draft) -> dict[str, str]:
-    """The columns in which another person's table holds the items and the labels of the first, by
-    the first's; empty where that is open."""
-    form = ID_FORMS["leading zeros"]
-    ids, own = (
-        {c: {*map(form, d.table.texts(c))} for c in d.columns if not d.repeats(c)}
-        for d in (first, other)
-    )
-    items = [(a, b) for a, b in product(ids, own) if len(ids[a] & own[b]) > len(ids[a]) / 2]
-    labels = [
-        (a, b) for a, b in product(first.free(), other.free())
-        if first.labels(a).keys() & other.labels(b).keys()
-    ]  # fmt: skip
-    return dict(items + labels) if len(items) == len(labels) == 1 else {}
-
-
 def _share_no_items(drafts: Sequence[Draft]) -> bool:
     """True of tables of other items each, with labels of several: more rows, and not other
     people's labels."""
@@ -517,35 +416,14 @@ def _share_no_items(drafts: Sequence[Draft]) -> bool:
     return False
 
 
-def _settle_text(draft: Draft) -> None:
-    """Take the one column of long texts for the answers. Raises Ask where several are."""
-    if draft.of("text", "messages"):
-        return
-    long = [c for c in draft.of("", "about") if _is_long(draft.table.texts(c))]
-    if len(long) > 1:
-        raise Ask(
-            draft.name,
-            f"which column holds the answers? {some(long)}",
-            *((f"they stand in {c}", each_as("text", [c])) for c in long),
-        )
-    for column in long:
-        draft.set(column, "text", why="its long texts")
-
-
-def _is_long(texts: Sequence[str]) -> bool:
-    filled = [text for text in texts if text]
-    return bool(filled) and sum(map(len, filled)) >= 30 * len(filled) and " " in "".join(filled)
-
-
 # ------------------------------------------------------------------------------- the layout
 
 
 def _sheet(draft: Draft, whole: Draft, ids: Mapping[str, str]) -> Sheet:
     """The sheet of a draft, whose columns were settled in `whole`; every column gets one role."""
     columns, key = {}, map(draft.same, whole.key)
-    others = {own: name for name, own in draft.aliases.items()}
     for name in dict.fromkeys((*filter(None, key), *draft.table.columns)):  # ids alike everywhere
-        column = whole.columns.get(others.get(name, name)) or whole.columns.get(whole.same(name))
+        column = whole.columns.get(whole.same(name))
         columns[name] = _final(column or Column("", why="not read"), ids)
     source = draft.source
     if "annotator" in whole.columns and "annotator" not in draft.columns and not source.who:
@@ -619,8 +497,8 @@ def _check_models_rows(labels: Draft, verdicts: Sequence[Draft], settings: Table
         labels.name,
         f"the rows of {some(models)}, by column {column}, are a model's, and {others[0].name} "
         "holds verdicts: is it a judge, too?",
-        ("no, what it labelled does not count", TableSettings(judge=tuple(judges))),
-        ("yes, all are judges", TableSettings(judge=(*judges, *models))),
+        TableSettings(judge=tuple(judges)),
+        TableSettings(judge=(*judges, *models)),
     )
 
 
@@ -861,11 +739,8 @@ def _categories(proposal: Proposal, metric: str) -> list[str]:
 
 def _spelt(order: Sequence[str], labels: Labels) -> list[str]:
     """An order's labels as tables spell them: also as other words for yes and no."""
-    meanings = {yes_or_no(plain): text for plain, text in labels.items() if yes_or_no(plain)}
-    return [
-        labels.get(plain_label(text)) or meanings.get(yes_or_no(text) or "-") or text
-        for text in order
-    ]
+    spelt = by_meaning(labels)
+    return [labels.get(plain_label(text)) or spelt.get(yes_or_no(text)) or text for text in order]
 
 
 def _wrong_order(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from shlex import quote
 from typing import Any, Literal, get_args
@@ -206,12 +206,47 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+_MEANS = {
+    "blank": "{} is no label: the cell counts as blank",
+    "failed": "{} says that the judge failed",
+    "several": "{} stands between several labels",
+    "skip": "these rows do not count",
+    "fill_down": "blank cells are as the cell above (merged cells)",
+    "repeats": "the {} one counts",
+    "only_common": "only what both tables have counts",
+    "judge": "{} judged: these rows are verdicts",
+    "as_judge": "{} labelled, and is put in a judge's place",
+    "person": "labels of {} are people's",
+    "labels": "labels of people stand in {}",
+    "verdicts": "verdicts of judges stand in {}",
+}
+
+
+def _in_words(settings: TableSettings) -> Iterator[str]:
+    """What settings say: of columns, of texts, and of the rest."""
+    names_by_column: dict[Column, list[str]] = {}
+    for name, column in settings.columns.items():
+        names_by_column.setdefault(column, []).append(name)
+    for column, names in names_by_column.items():
+        yield f"{some(names)}: {column.in_words}"
+    for text, label in settings.spell.items():
+        yield f"{text} is a label" if text == label else f"{text} is {label}"
+    for key, words in _MEANS.items():
+        if value := getattr(settings, key):
+            yield words.format(some(value) if isinstance(value, tuple) else value)
+
+
 @dataclass(frozen=True)
 class Reading:
     """One of the readings that are possible, and the settings that choose it."""
 
-    means: str
     settings: TableSettings
+    says: str = ""  # where the settings' own words do not
+
+    @property
+    def means(self) -> str:
+        """What the reading means."""
+        return self.says or "; ".join(_in_words(self.settings))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -228,21 +263,20 @@ class Question:
     readings: tuple[Reading, ...]
 
     def __str__(self) -> str:
-        lines = [f"    {r.settings.flags()}    {r.means}" for r in self.readings]
-        return "\n".join([f"{self.table}: {self.asks}", *lines])
+        return self.in_words(lambda reading: reading.settings.flags())
 
-    @property
-    def in_python(self) -> str:
-        """The question with what `columns` takes, in place of the options of a command."""
-        lines = [f"    columns={r.columns}    {r.means}" for r in self.readings]
+    def in_words(self, option: Callable[[Reading], str]) -> str:
+        """The question with the readings, each with the option that chooses it."""
+        lines = [f"    {option(reading)}    {reading.means}" for reading in self.readings]
         return "\n".join([f"{self.table}: {self.asks}", *lines])
 
 
 class Ask(Exception):
     """A question that has to be answered before tables can be read."""
 
-    def __init__(self, table: str, asks: str, *readings: tuple[str, TableSettings]) -> None:
-        self.question = Question(table, asks, tuple(Reading(*reading) for reading in readings))
+    def __init__(self, table: str, asks: str, *readings: Reading | TableSettings) -> None:
+        whole = (r if isinstance(r, Reading) else Reading(r) for r in readings)
+        self.question = Question(table, asks, tuple(whole))
         super().__init__(asks)
 
 
@@ -252,8 +286,13 @@ class Unsettled(SetupError):
 
     def __init__(self, questions: Sequence[Question], in_python: bool = False) -> None:
         self.questions = tuple(questions)
-        texts = (question.in_python if in_python else str(question) for question in questions)
+        texts = map(_in_python if in_python else str, questions)
         super().__init__([Problem(text, kind="question") for text in texts])
+
+
+def _in_python(question: Question) -> str:
+    """The question with what `columns` takes, in place of the options of a command."""
+    return question.in_words(lambda reading: f"columns={reading.columns}")
 
 
 def columns_as(roles: Mapping[str, str]) -> TableSettings:

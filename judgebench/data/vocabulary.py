@@ -76,6 +76,13 @@ class Column:
         by = f" by {self.who}" if self.who else ""
         return " ".join(filter(None, (self.role, self.metric))) + by
 
+    @property
+    def in_words(self) -> str:
+        """What stands in it, in words."""
+        kind = re.split("[:;]", ROLES[self.role])[0]
+        about = f" on {self.metric}" if self.metric else ""
+        return f"{kind}{about} by {self.who}" if self.who else f"{kind}{about}"
+
 
 _FILE = Path(__file__).with_name("vocabulary.yaml")
 

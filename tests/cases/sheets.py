@@ -73,5 +73,5 @@ def asked(paths: Sequence[Path], **columns: Any) -> Question:
 
 def printed(screen: str, means: str) -> list[str]:
     """The options on a screen that choose the reading that means this."""
-    (line,) = (line for line in screen.splitlines() if f"    {means}" in line)
+    (line,) = (line for line in screen.splitlines() if means in line)
     return shlex.split(line.rpartition("    ")[0])

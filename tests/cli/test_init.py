@@ -64,7 +64,7 @@ def test_what_is_open_is_asked_and_nothing_is_written(call, start, tmp_path: Pat
     assert (code, [*tmp_path.glob("*.yaml")]) == (2, [])
     assert "ours.csv: which columns hold labels? Harm level, Tone (1-10)" in err
     assert err.count("--column") == 6
-    _, found = start(file, *printed(err, "all of them"))
+    _, found = start(file, *printed(err, "Harm level, Tone (1-10): a label"))
     assert columns(found)["Tone (1-10)"] == "label tone_1_10"
 
 

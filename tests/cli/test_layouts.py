@@ -68,7 +68,7 @@ def test_all_that_is_open_is_asked_at_once(call: Call, tmp_path: Path) -> None:
         assert sum("--spell" in line and text in line for line in err.splitlines()) == 4
     assert not (tmp_path / "saved").exists()
     first, second = err.split("error: gpt-4.csv")
-    options = [*printed(first, "another spelling of Safe"), *printed(second, "the judge failed")]
+    options = [*printed(first, "Save is Safe"), *printed(second, "says that the judge failed")]
     code, _, err = call(*command, *options)
     assert code == 0, err
     saved = yaml.safe_load((tmp_path / "saved" / "layout.yaml").read_text())

@@ -133,11 +133,16 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
              "--spell Seriouss=Serious"]),
     "list": (with_text("Serious, Non-serious"), "row 2 of Huber", ["--set several=,"]),
     "total": (with_row("Total", "10 serious", "12 serious"), "row 42", ["--set skip=labels:42"]),
-    "two pairings": ([NUMBERED, SORTED], "belong to other rows",
+    "two pairings": ([NUMBERED, SORTED], "another case_id",
                      ["--column Nr.=item", "--column case_id=item"]),
     "two running numbers": (
         [pd.DataFrame(NUMBERS).join(PEOPLE.drop(columns="Nr.")), SHUFFLED], "another prompt",
         ["--column prompt=item", "--column id=item"]),
+    "labels among words": (
+        [HARM.replace({"yes": "1", "no": "2"}),
+         pd.DataFrame({"id": range(N), "verdict": ["1 star", "2 stars"] * 20})],
+        "holds '1 star' (20 such cells; also '2 stars')",
+        ["--spell '1 star=1' --spell '2 stars=2'", "--spell '1 star=2'"]),
     "codes of yes and no": (
         [HARM, pd.DataFrame({"id": range(N), "flag": ["1.0", "0.0"] * 20})], "yes mean the same",
         ["--column 'flag=verdict harmful' --spell 1.0=no --spell 0.0=yes",
@@ -149,7 +154,7 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
     "merged questions": ([PEOPLE.assign(group_id=["a", "", "", ""] * 10), GPT],
                          "30 rows have a blank cell in group_id", ["--set fill_down=group_id"]),
     "scores": ([PEOPLE, GPT.assign(**{"GPT-4o (2024-08)": [i / 100 for i in range(N)]})],
-               "holds 40 numbers", ["--column 'GPT-4o (2024-08)=ignored'"]),
+               "holds '0.0' (1 such cell; also '0.01'", ["--column 'GPT-4o (2024-08)=ignored'"]),
     "opposites": ([HARM, pd.DataFrame({"id": range(N), "is_safe": ["True", "False"] * 20})],
                   "does yes mean the same in both",
                   ["--column 'is_safe=verdict harmful' --spell True=no --spell False=yes"]),
@@ -166,7 +171,7 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
                        "is Old label an annotator", ["--column 'Old label=verdict'"]),
     "codes of a judge": (
         [HARM, pd.DataFrame({"id": range(N), "verdict": ["safe", "unsafe", "error", "safe"] * 10})],
-        "also 'unsafe' (10), 'error' (10)",
+        "also 'unsafe', 'error'",
         ["--spell safe=yes --spell unsafe=no", "--spell safe=no --spell unsafe=yes"]),
     "a failure alone": (
         [PEOPLE, GPT.replace({GPT.columns[1]: {"Not medical": "error"}})], "'error'",
@@ -189,6 +194,18 @@ def test_what_may_be_read_in_two_ways_is_asked(case: str) -> None:
     question = asked(*tables)
     assert fragment in question.asks
     assert {*options} <= {*flags(question)}
+
+
+def test_a_label_that_an_order_leaves_out_is_asked_about() -> None:
+    question = asked(PEOPLE, GPT, order=LABELS[:2])
+    assert "holds 'Non-serious'" in question.asks
+    assert {"--blank Non-serious", "--spell Non-serious=Serious"} <= {*flags(question)}
+
+
+def test_a_table_of_a_column_for_each_item_is_refused() -> None:
+    columns = {f"k{i}": ["yes", "no", "yes" if i % 2 else "no"] for i in range(N)}
+    with pytest.raises(SetupError, match="has 40 columns of labels and 3 rows: are its columns"):
+        jb.layout(pd.DataFrame(columns))
 
 
 # Items -------------------------------------------------------------------------------------------
@@ -252,7 +269,7 @@ def test_blank_ids_are_merged_cells_or_rows_that_do_not_count() -> None:
         "tone": ["kind", "rude", "rude", "rude", "kind", "kind"],
     })  # fmt: skip
     question = asked(labels)
-    assert "row 3 has a blank cell in id, as 3 rows have" in question.asks
+    assert "3 rows have a blank cell in id, the first of them row 3" in question.asks
     assert flags(question) == ["--set fill_down=id", "--set skip=labels:3,5,7"]
     study = jb.study(labels, columns={"fill_down": "id"})
     assert (len(study.answers), study.n_labels) == (3, 6)
@@ -289,8 +306,8 @@ def test_zeros_and_points_of_ids_make_no_others(digits: tuple[str, str]) -> None
 # People ------------------------------------------------------------------------------------------
 
 
-def test_tables_of_people_may_call_their_columns_as_they_like(tmp_path: Path) -> None:
-    """Beside a model's, whose they are is asked; then their items and labels are found."""
+def test_tables_of_people_have_the_same_columns_or_are_refused(tmp_path: Path) -> None:
+    """Beside a model's, whose they are is asked."""
     heads = {"ann": ["case", "rating"], "ben": ["Case ID", "My verdict"], "gpt-4": ["n", "verdict"]}
     for name, columns in heads.items():
         PEOPLE[["Nr.", "Huber"]].set_axis(columns, axis=1).to_csv(
@@ -301,7 +318,10 @@ def test_tables_of_people_may_call_their_columns_as_they_like(tmp_path: Path) ->
         infer_layout(GivenTables(unsorted=sources_of([ann, ben, judge], "tables")))
     said = error.value.questions[0].readings[0].settings
     assert said.flags() == f"--labels {ann} --labels {ben}"
-    assert jb.study([ann, ben], judge).makers == ("ann", "ben")
+    with pytest.raises(SetupError, match=r"ben\.csv:1: has other columns than ann\.csv"):
+        jb.study([ann, ben], judge)
+    renamed = pd.read_csv(ben).set_axis(heads["ann"], axis=1)
+    assert jb.study({"ann": ann, "ben": renamed}, judge).makers == ("ann", "ben")
 
 
 def test_ids_of_tables_of_labels_are_compared_alike(tmp_path: Path) -> None:
@@ -388,8 +408,8 @@ def test_a_long_table_says_what_each_label_is_about(name: str) -> None:
             for rater in ("Ann", "Ben") for metric, labels in about.items()]  # fmt: skip
     people = pd.DataFrame(rows, columns=["case", "prompt_id", "rater", name, "label"])
     judge = people[people["rater"] == "Ann"].drop(columns="rater")
-    roles_by_name = {name: "metric"} if name == "category" else {}
-    if roles_by_name:  # which says something of items, by its name
+    roles_by_name = {name: "metric"} if name in ("category", "harm_type") else {}
+    if roles_by_name:  # which no name of a metric says
         assert f"--column {name}=metric" in flags(asked(people, judge))
     layout = jb.layout(people, judge, columns=roles_by_name)
     assert {m.title: {*m.label_texts} for m in layout.rubric.metrics} == {

@@ -62,7 +62,7 @@ TWO = ["labels.csv", "sonnet.csv"]
         (["labels.csv"], [], "are Huber, Silva people, or questions that one person answered?"),
         (["labels.csv", "replies.csv"], ["--annotators", "Huber,Silva"],
          "no judge to decide on: give a table of verdicts as well, or name its column with --col"),
-        (["labels.csv", "xyz.csv"], [], "row 2 of verdict holds 'X' (14 such cells; also 'Y' (13)"),
+        (["labels.csv", "xyz.csv"], [], "row 2 of verdict holds 'X' (14 such cells; also 'Y', 'Z'"),
         (["labels.csv", "other.csv"], [], "2 of its ids are not in labels.csv (z1, z2)"),
         (TWO, ["--annotators", "Hubr"], "no table has this column; did you mean 'Huber'?"),
         (TWO, ["--column", "Huber=lable"], "--column: is no role of a column"),
@@ -101,7 +101,7 @@ def test_columns_named_like_models_are_judges(call: Call, tmp_path: Path) -> Non
     table(judged, [["id", "gpt4", "checked"], *rows[1:]])
     code, _, err = call("decide", people, judged, "--json")
     assert code == 2
-    _, out, err = call("decide", people, judged, "--json", *printed(err, "a judge's"))
+    _, out, err = call("decide", people, judged, "--json", *printed(err, ": a judge's label"))
     assert {d["judge"] for d in json.loads(out)["decisions"]} == {"gpt4", "checked"}, err
 
 
@@ -137,7 +137,7 @@ def test_ids_that_are_written_differently_are_counted(call: Call, tmp_path: Path
     code, _, err = call("decide", people, judge)
     assert code == 2
     assert "12 of its ids are not in labels.csv (X0, X1), and 12 of labels.csv not here" in err
-    code, out, err = call("decide", people, judge, *printed(err, "other answers"))
+    code, out, err = call("decide", people, judge, *printed(err, "only what both tables have"))
     assert (code, f"· {N - 12} answers" in out) == (0, True), err
     rows = [["id", "Huber", "Silva"], *([f"Q{i} ", *2 * (label_of(i),)] for i in range(N))]
     ids = table(tmp_path / "ids.csv", rows), verdicts(tmp_path)

@@ -103,9 +103,9 @@ def pairs(folder: Path) -> list[Path]:
 Shape = Callable[[Path], list[Path]]
 # Who labelled, who judged, and what the questions are answered with.
 SHAPES: dict[Shape, tuple[set[str], set[str], list[str]]] = {
-    surnames: ({"Huber", "Okafor", "Silva"}, {"gpt-4"}, ["the judge failed"]),
+    surnames: ({"Huber", "Okafor", "Silva"}, {"gpt-4"}, ["says that the judge failed"]),
     long: ({"kim", "lee"}, {"gpt-4"}, []),
-    one_sheet: ({"annotator-1", "annotator-2"}, {"gpt4", "strmatch"}, ["a judge's"]),
+    one_sheet: ({"annotator-1", "annotator-2"}, {"gpt4", "strmatch"}, [": a judge's label"]),
     two_sheets: ({"Huber", "Silva"}, {"GPT-4"}, []),
     nested: ({"huber", "silva"}, {"gpt4"}, []),
     annotations: ({"huber", "silva"}, {"gpt4"}, []),
@@ -149,7 +149,10 @@ def test_a_column_on_which_nobody_disagrees_may_be_a_metric() -> None:
     with pytest.raises(jb.Unsettled, match="nobody ever disagrees on fluency") as unsettled:
         jb.study(people, judge)
     readings = unsettled.value.questions[0].readings
-    columns = {"judge": "gpt-4", **next(r.columns for r in readings if "too" in r.means)}
+    columns = {
+        "judge": "gpt-4",
+        **next(r.columns for r in readings if "fluency: a label" in r.means),
+    }
     with pytest.warns(UserWarning, match=r"^verdicts:6: blank cell, counted as failed"):
         (real,) = jb.study(people, judge, columns=columns).real_judges
     assert (real.name, real.verdicts["7"].labels["coherence"]) == ("gpt-4", "2")
@@ -187,7 +190,10 @@ def test_a_question_that_repeats_is_asked_about(tmp_path: Path) -> None:
         (f"What of {max(i, 1)}?", *(label_of(i, slip) for slip in (5, 0, 7, 0))) for i in range(N)
     ]
     paths, columns = [table(tmp_path / "severity.csv", rows)], {"Dr. Abercrombie": "verdict"}
-    for asks, means in (("no column says which item", "by Query"), ("it has several rows", "last")):
+    for asks, means in (
+        ("no column says which item", "Query: which answer"),
+        ("it has several rows", "last"),
+    ):
         question = asked(paths, **columns)
         assert question.asks.startswith(asks)
         columns |= next(r.columns for r in question.readings if means in r.means)

@@ -262,7 +262,8 @@ def test_what_does_not_fit_is_reported_together(folder: Path) -> None:
     )
     assert problems(folder, {"name": "m", "verdicts": "v.csv"}) == [
         "v.csv:3: label: 'm' said 'Curt' of 'i0' on tone in row 2; found 'Rude'; allowed: one row, "
-        "or a column `repeat`, `run`, `epoch` or `seed` that numbers a judge's draws",
+        "or a column `repeat`, `run`, `epoch` or `seed` that numbers a judge's draws (of another "
+        "name: --column NAME=repeat)",
         "v.csv:4: has the status failed and a label; found 'Curt'; allowed: a label or a status",
         "v.csv:5: status: is no status of a verdict; found 'late'; "
         "allowed: ok, unparsed, refused, failed, skipped (or --column status=ignored)",
