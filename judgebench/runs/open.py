@@ -58,12 +58,15 @@ def open_folder(
         for name, about in manifest["judges"].items()
         if about["kind"] in JUDGE_KINDS
     ]
-    _check_names(as_judges, judges)
-    people = annotators_as_judges(as_judges, rubric, answers, labels)
-    names = [judge.name for judge in people]
-    _check_names(names, judges)
-    truth = truth_of_others(truth, names, labels)
-    lacking = (f"{message}." for message in lacking_labels(people))
+    people: list[JudgeVerdicts] = []
+    lacking: list[str] = []
+    if as_judges:
+        _check_names(as_judges, judges)
+        people = annotators_as_judges(as_judges, rubric, answers, labels)
+        names = [judge.name for judge in people]
+        _check_names(names, judges)
+        truth = truth_of_others(truth, names, labels)
+        lacking = [f"{message}." for message in lacking_labels(people)]
     study = study_of(rubric, answers, labels, truth, level)
     notes = (*lacking, *_weak_models(judges), *manifest.get("notes", ()), *study.notes)
     return replace(
@@ -139,7 +142,6 @@ def open_run(
     from judgebench.runs.load import settings_of
 
     found = RunFolder.existing(Path(folder))
-    as_judges = [as_judges] if isinstance(as_judges, str) else as_judges
     try:
         settings = settings_of(found.manifest())
         config = settings.truth if truth is None else truth_config(truth, settings.truth)
@@ -148,7 +150,7 @@ def open_run(
         raise SetupError([found.repairable(p) for p in error.problems]) from None
     known = found.manifest()["judges"]
     people = [judge for judge in opened.judges if judge.name not in known]
-    if said := (*opened.gaps, *lacking_labels(people)):
+    if said := (*opened.gaps, *(lacking_labels(people) if people else ())):
         warnings.warn("\n".join(said), stacklevel=2)
     return opened
 

@@ -188,7 +188,7 @@ def test_adjudicated_labels_are_not_lost_for_one_cell_that_is_none() -> None:
     table = table.assign(**{f"p{a}": TEXTS[own[:, a].astype(int)] for a in range(3)})
     table.loc[5, "gold"] = "maybe"
     verdicts = pd.DataFrame({"id": table.id, "judge": "j", "harm": TEXTS[judged.astype(int)]})
-    with pytest.raises(jb.SetupError, match="what does maybe mean in gold"):
+    with pytest.raises(jb.SetupError, match="gold: is not a label of harm; found 'maybe'"):
         jb.study(table, verdicts, rubric=RUBRIC)
     made = jb.study(table, verdicts, rubric=RUBRIC, columns={"blank": "maybe"})
     assert made.n_adjudicated == N - 1
