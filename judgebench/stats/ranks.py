@@ -326,20 +326,13 @@ def friedman(scores: FloatArray) -> Friedman:
     >>> found.average_ranks.round(2).tolist(), round(found.p, 3)
     ([1.0, 2.33, 2.67], 0.097)
     """
-    from scipy.stats import friedmanchisquare  # which takes a second to import
+    from scipy.stats import friedmanchisquare, rankdata  # which take a second to import
 
-    average = mid_ranks(scores).mean(axis=0)
+    average = rankdata(-scores, axis=1).mean(axis=0)
     if not np.ptp(scores, axis=1).any():
         return Friedman(average, None, None, len(scores))
     chi_square, p = friedmanchisquare(*scores.T)
     return Friedman(average, float(chi_square), float(p), len(scores))
-
-
-def mid_ranks(scores: FloatArray) -> FloatArray:
-    """Ranks over the last axis (..., judges): 1 + those above + half of the others level."""
-    above = (scores[..., None, :] > scores[..., :, None]).sum(axis=-1)
-    level = (scores[..., None, :] == scores[..., :, None]).sum(axis=-1)
-    return np.asarray(1 + above + (level - 1) / 2)
 
 
 def item_ranks(x: FloatArray | IntArray) -> FloatArray:
@@ -412,7 +405,9 @@ def levels(scores: FloatArray) -> FloatArray:
 def places(scores: FloatArray) -> FloatArray:
     """The place of each score in its row (..., k): 1 is the best, level scores share their mean
     place."""
-    return mid_ranks(levels(scores))
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-levels(scores), axis=-1))
 
 
 def tau_b(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -225,28 +225,26 @@ ICC = _of(_icc, CONSTANT, bounds=OF_CORRELATION)
 
 def runs_for_reliability(icc: Estimate) -> Estimate:
     """The number of runs whose mean has a reliability of 0.9, of an estimate of `ICC`: the standard
-    error is then a third of the spread between units. Spearman (1910), Brown (1910)."""
+    error is then a third of the spread between units. Spearman (1910), Brown (1910). No interval
+    where no number is surely enough."""
 
     def needed(icc: float) -> float:
+        if icc <= _ROUNDING:
+            return math.inf
         return max(1.0, math.ceil(RELIABLE / (1 - RELIABLE) * (1 - icc) / icc - _SLACK))
 
-    if icc.value is None or icc.value > _ROUNDING:
-        return _runs(icc, lambda bound: needed(bound) if bound > _ROUNDING else math.inf)
-    return replace(icc, value=None, low=None, high=None, method="", reason=NO_SPREAD)
-
-
-def _runs(estimate: Estimate, needed: Callable[[float], float]) -> Estimate:
-    """The estimate carried over, its limits in order; no interval where no number is enough."""
-    if estimate.value is None:
-        return estimate
-    value = needed(estimate.value)
-    if estimate.low is None or estimate.high is None:
-        return replace(estimate, value=value)
-    low, high = sorted((needed(estimate.low), needed(estimate.high)))
+    if icc.value is None:
+        return icc
+    runs = replace(icc, value=needed(icc.value), low=None, high=None)
+    if icc.value <= _ROUNDING:
+        return replace(runs, value=None, method="", reason=NO_SPREAD)
+    if icc.low is None or icc.high is None:
+        return runs
+    low, high = needed(icc.high), needed(icc.low)
     if math.isinf(high):
         reason = f"{low:g} or more: no number of runs is surely enough"
-        return replace(estimate, value=value, low=None, high=None, method="", reason=reason)
-    return replace(estimate, value=value, low=low, high=high)
+        return replace(runs, method="", reason=reason)
+    return replace(runs, low=low, high=high)
 
 
 def coefficient_of_variation(ratio_scale: bool) -> Statistic:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
-from typing import Concatenate, ParamSpec, TypeVar, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,22 +76,18 @@ class Repeats:
     def joined_groups(self, groups: Iterable[str]) -> dict[str, str]:
         """Of the answers' `groups`, those that are one with another, each with the least name
         among them: the connected components of groups and repeats."""
-        needed = np.zeros(self.rows.max(initial=-1) + 1, dtype=np.bool_)
-        needed[self.rows] = needed[self.firsts] = True
-        named = dict(zip(np.flatnonzero(needed).tolist(), compress(groups, needed), strict=True))
-        least: dict[str, str] = {}
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
-        def root(group: str) -> str:
-            while (above := least.get(group, group)) != group:
-                least[group] = least.get(above, above)
-                group = above
-            return group
-
-        for row, first in zip(self.rows.tolist(), self.firsts.tolist(), strict=True):
-            one, other = sorted((root(named[row]), root(named[first])))
-            if one != other:
-                least[other] = one
-        return {group: root(group) for group in least}
+        rows = np.union1d(self.rows, self.firsts)
+        needed = np.bincount(rows).astype(np.bool_)
+        names, codes = np.unique([*compress(groups, needed)], return_inverse=True)
+        pairs = codes[np.searchsorted(rows, (self.rows, self.firsts))]
+        graph = coo_array((np.ones(len(self.rows)), pairs), shape=(len(names),) * 2)
+        component = connected_components(graph, directed=False)[1]
+        _, first = np.unique(component, return_index=True)  # the names are sorted
+        by_name = zip(names.tolist(), names[first][component].tolist(), strict=True)
+        return {group: least for group, least in by_name if group != least}
 
 
 def repeats_of(likenesses: Iterable[int], n: int) -> Repeats:
@@ -104,34 +100,6 @@ def repeats_of(likenesses: Iterable[int], n: int) -> Repeats:
     firsts = rows[first[which]]
     is_repeat = firsts != rows
     return Repeats(rows[is_repeat], firsts[is_repeat])
-
-
-K = TypeVar("K")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def knows(
-    method: str,
-) -> Callable[[Callable[Concatenate[K, P], R]], Callable[Concatenate[K, P], R]]:
-    """A function of answers, or of verdicts, that leaves the work to their own `method` where they
-    have it: those kept as arrays know without reading every one of them."""
-
-    def leaves(function: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
-        @wraps(function)
-        def call(held: K, /, *about: P.args, **named: P.kwargs) -> R:
-            own: Callable[P, R] | None = getattr(held, method, None)
-            return own(*about, **named) if own else function(held, *about, **named)
-
-        return call
-
-    return leaves
-
-
-@knows("keys")
-def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
-    """The item id and the content hash of every answer, in order."""
-    return ((answer.item_id, answer.content_hash) for answer in answers)
 
 
 def ids_and_groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
@@ -238,6 +206,14 @@ class IndexedAnswers(Sequence[Answer]):
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self.all)
+
+
+def keys_of(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """The item id and the content hash of every answer, in order; of indexed ones as they were
+    read once."""
+    if isinstance(answers, IndexedAnswers):
+        return answers.keys()
+    return ((answer.item_id, answer.content_hash) for answer in answers)
 
 
 def indexed(answers: Sequence[Answer]) -> IndexedAnswers:
