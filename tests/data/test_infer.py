@@ -142,7 +142,7 @@ ASKED: dict[str, tuple[list[pd.DataFrame], str, list[str]]] = {
         [HARM.replace({"yes": "1", "no": "2"}),
          pd.DataFrame({"id": range(N), "verdict": ["1 star", "2 stars"] * 20})],
         "holds '1 star' (20 such cells; also '2 stars')",
-        ["--spell '1 star=1' --spell '2 stars=2'", "--spell '1 star=2'"]),
+        ["--spell '1 star=1' --spell '2 stars=2'", "--spell '1 star=1'"]),
     "codes of yes and no": (
         [HARM, pd.DataFrame({"id": range(N), "flag": ["1.0", "0.0"] * 20})], "yes mean the same",
         ["--column 'flag=verdict harmful' --spell 1.0=no --spell 0.0=yes",
