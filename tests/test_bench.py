@@ -50,14 +50,6 @@ def test_a_script_lies_beside_the_benchmark(load: Load) -> None:
     bench.close()
 
 
-def test_a_section_of_a_feature_hides_no_other_problem(told: Told, tmp_path: Path) -> None:
-    (tmp_path / "bad.jsonl").write_text("{bad\n")
-    judge = "judges:\n  - {name: a, backend: 'scripted:bad.jsonl'}\n"
-    section, script = told(HEAD + judge + "stress: {attack: []}\n")
-    assert section.startswith("bench.yaml:6: stress.attack: ")
-    assert script.startswith("bad.jsonl:1: is not JSON")
-
-
 def test_everything_a_benchmark_names_is_there(load: Load) -> None:
     bench = load(
         HEAD + "judges:\n  - {name: a, backend: SCRIPT}\n  - {name: b, backend: SCRIPT}\n"
