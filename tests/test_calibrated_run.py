@@ -106,4 +106,4 @@ def test_both_stand_side_by_side(tmp_path: Path, backend: ScriptedBackend) -> No
     accuracy = {row.judge: row.estimate.value for row in rows}
     assert accuracy["m"] == pytest.approx(1 / 3)
     assert accuracy["batch"] == 1
-    assert "1 judge, 1 calibrated judge and 1 baseline." in describe(found)
+    assert "2 judges and 1 baseline." in describe(found)
