@@ -34,10 +34,11 @@ def given_by(weights: list[float] | None, answer: Answer, metric=SOLVES) -> Verd
 
 
 def of_verdicts(items: list[Answer], verdicts: list[Verdict], rubric=ONE) -> list[Verdict]:
-    coded = CodedVerdicts(indexed(items), rubric.metrics)
-    for row, verdict in enumerate(verdicts):
-        coded.put(row, verdict)
-    given = {m.id: coded.option_probabilities(m, indexed(items)) for m in rubric.metrics}
+    rows = indexed(items)
+    coded = CodedVerdicts(rows, rubric.metrics)
+    for verdict in verdicts:
+        coded.put(rows.row(verdict.item_id), verdict)
+    given = {m.id: coded.option_probabilities(m, rows) for m in rubric.metrics}
     return list(calibrated_verdicts(BATCH, rubric, items, given, "sig"))
 
 
@@ -97,6 +98,13 @@ def test_a_batch_of_one_answer_has_no_likeliest_label() -> None:
     (verdict,) = calibrated([[8.0, 1, 1, 1]])
     assert verdict.status is Status.UNPARSED
     assert verdict.reason == "solves_problem: labels are equally likely"
+
+
+def test_the_last_verdict_on_an_answer_counts() -> None:
+    items = answers(2)
+    given = [([1.0, 1, 1, 8], 0), ([1.0, 1, 4, 1], 1), ([4.0, 1, 1, 1], 0)]
+    found = of_verdicts(items, [given_by(weights, items[row]) for weights, row in given])
+    assert [v.labels[SOLVES.id] for v in found] == [FULLY, NOT]
 
 
 def test_metrics_without_probabilities_spoil_no_other() -> None:
