@@ -22,6 +22,7 @@ _COLOURS = {
     Outcome.REPLACE: "#1a7f4b", Outcome.ASSIST: "#0b5cad", Outcome.DO_NOT_USE: "#b3261e",
     Outcome.CANT_TELL: "#777777",
 }  # fmt: skip
+_TICKS = (100, 200, 500, 1000, 2000, 5000)  # more would touch each other
 OVERSAMPLED = "severe oversampled"
 _ENOUGH = percent(ENOUGH)
 _OF_NEEDED = f"In brackets: the numbers of answers whose chance may be {_ENOUGH}."
@@ -131,7 +132,7 @@ def draw_chances(plan: Plan, new: Any = None, ax: Any = None) -> Any:
         axes.plot(answers, values, color=colour, label=which.value)
     axes.axhline(ENOUGH, color="#444444", linestyle=":")
     axes.set(xscale="log", ylim=(0, 1), xlabel="Labelled answers", ylabel="Chance")
-    axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
+    axes.set_xticks(_TICKS, [f"{n:,}" for n in _TICKS])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda y, _: percent(y))
     axes.set_title(described(plan.design), loc="left", fontsize=9)
