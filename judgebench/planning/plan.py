@@ -61,7 +61,9 @@ class Chances:
     ended: IntArray
 
     def at(self, answers: float) -> dict[Outcome, Estimate]:
-        """Return the chance of each outcome with so many labelled answers; together they are 1."""
+        """Return the chance of each outcome with so many labelled answers; together they are 1.
+        Raises SetupError where no size nearby is simulated."""
+        _check_near(answers)
         chances = {which: self.of(which, answers) for which in Outcome}
         total = sum(chance.value or 0.0 for chance in chances.values())
         return {
@@ -97,6 +99,15 @@ class Chances:
         high = high and value and max(high, value)
         reason = "" if high else f"its range does not end within {SIZES[-1]:,} answers"
         return Estimate(value, low, high, _METHOD, reason=reason)
+
+
+def _check_near(answers: float) -> None:
+    """Raises SetupError where no size nearby is simulated, so that no chance is known."""
+    low, high = SIZES[0] / math.exp(_NEAR), SIZES[-1] * math.exp(_NEAR)
+    if not low < answers < high:
+        allowed = f"{math.floor(low) + 1} to {math.ceil(high) - 1:,}"
+        message = "studies of about so many answers are not simulated"
+        raise SetupError(Problem(message, "", None, "answers", f"{answers:,}", allowed))
 
 
 def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tuple[float, float]:
@@ -237,7 +248,10 @@ def check_promises(file: str | Path, rule: DecisionRule, promises: Mapping[str, 
         raise SetupError(Problem("says what people label by: a protocol needs it", field="rubric"))
     rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric)
     rule.check(rubric)
-    return validate({**promises, "rubric": rubric}, Promises)
+    promised = validate({**promises, "rubric": rubric}, Promises)
+    if promised.answers:
+        _check_near(promised.answers)
+    return promised
 
 
 def plan(

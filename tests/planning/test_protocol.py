@@ -285,6 +285,8 @@ def test_a_checklist_says_what_was_kept(folder: Path, tmp_path: Path, call: Call
         ({}, {"looks": [0.5, 1]}, "looks: .*must rise"),
         ({}, {"drawn": "by hand"}, "by hand"),
         ({}, {"answers": -3}, "answers"),
+        ({}, {"answers": 24}, "answers: .*not simulated; found 24; allowed: 41 to 12,499"),
+        ({}, {"answers": 20_000}, "found 20,000"),
         ({"goal": False}, {}, "say how many answers"),
     ],
 )
