@@ -213,7 +213,7 @@ class Collected(Shown):
 
     @cached_property
     def hits(self) -> Results:
-        """How often each annotator gave the right label of anchors, by metric."""
+        """The share of right labels that each annotator gave anchors, by metric."""
         hits = defaultdict[tuple[str, str], list[bool]](list)
         for _, field, known, labels in self._anchors():
             for who, label in labels.items():

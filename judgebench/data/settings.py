@@ -223,7 +223,7 @@ _MEANS = {
 
 
 def _in_words(settings: TableSettings) -> Iterator[str]:
-    """What settings say: of columns, of texts, and of the rest."""
+    """The words for settings: of columns, of texts, and of the rest."""
     names_by_column: dict[Column, list[str]] = {}
     for name, column in settings.columns.items():
         names_by_column.setdefault(column, []).append(name)
@@ -245,7 +245,7 @@ class Reading:
 
     @property
     def means(self) -> str:
-        """What the reading means."""
+        """The meaning of the reading, in words."""
         return self.says or "; ".join(_in_words(self.settings))
 
     @property

@@ -78,7 +78,7 @@ class Column:
 
     @property
     def in_words(self) -> str:
-        """What stands in it, in words."""
+        """The content of the column, in words."""
         kind = re.split("[:;]", ROLES[self.role])[0]
         about = f" on {self.metric}" if self.metric else ""
         return f"{kind}{about} by {self.who}" if self.who else f"{kind}{about}"
