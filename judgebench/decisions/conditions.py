@@ -229,15 +229,19 @@ def findings(counts: StudyCounts, rule: DecisionRule, how_many: FloatArray) -> I
             yield measure(counts, rule, how_many, bounds[key])
 
 
-def conditions_of(
-    counts: StudyCounts, rule: DecisionRule, labels: IntArray | None, bar: Bar
-) -> list[Condition]:
-    """Return what REPLACE requires of the judge's labels. `labels` (items, annotators and the
-    judge) are those of two latent classes, which then say the severe gap; None: nothing does."""
+def conditions_of(counts: StudyCounts, rule: DecisionRule) -> list[Condition]:
+    """Return what REPLACE requires of the judge's labels."""
     measured = findings(counts, rule, counts.how_many[None, :])
-    conditions = [finding.condition(rule.level, counts.n_not_asked) for finding in measured]
+    return [finding.condition(rule.level, counts.n_not_asked) for finding in measured]
+
+
+def by_latent_classes(
+    conditions: list[Condition], counts: StudyCounts, rule: DecisionRule, labels: IntArray, bar: Bar
+) -> list[Condition]:
+    """Return the conditions with the severe gap that two latent classes of the labels (items,
+    annotators and the judge) say. Not of adjudicated labels, nor of items that stand for others."""
     bound = rule.replace.bounds.get("severe_gap")
-    if labels is None or bound is None or counts.by_gold or counts.is_weighted:
+    if bound is None or counts.by_gold or counts.is_weighted:
         return conditions
     weights: FloatArray = bar.weights.mean(axis=0)
     gap = recall_gap(labels, weights / weights.sum(), -bound)

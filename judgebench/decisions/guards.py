@@ -12,7 +12,7 @@ import numpy as np
 
 from judgebench.alignment.notes import copy_in_words
 from judgebench.decisions.alone import share_alone
-from judgebench.decisions.conditions import NO_TRUTH, conditions_of, of_groups
+from judgebench.decisions.conditions import NO_TRUTH, by_latent_classes, conditions_of, of_groups
 from judgebench.decisions.counts import (
     Bools,
     HumanSide,
@@ -235,8 +235,10 @@ class AnnotatorComparison:
         if gold and gold.lacking:
             return Measured(None, (), gold.obstacle, part=part, gold=gold)
         counts = study_counts(side, judged, here, self._controls)
-        bar = self.humans.bar(self.rule.replace.humans.bar)
-        conditions = conditions_of(counts, self.rule, self._labels_of_classes(judge), bar)
+        conditions, labels = conditions_of(counts, self.rule), self._labels_of_classes(judge)
+        if labels is not None:
+            bar = self.humans.bar(self.rule.replace.humans.bar)
+            conditions = by_latent_classes(conditions, counts, self.rule, labels, bar)
         return Measured(
             counts, (*conditions, *stressed),
             self._incomplete(judge) or _heavy(side) or self._gate(counts, asked),

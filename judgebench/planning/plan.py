@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SIZES = (100, 150, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000)  # answers
 ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
-_FEWER = 10  # so many times as few studies of designs beside the one that is asked about
+_FEWER = 15  # so many times as few studies of designs beside the one that is asked about
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
 _NEAR = math.log(2.5)  # sizes that are so many times as large or small tell of a size
 _WORK, _METHOD = "simulated sizes", "simulated studies of sizes nearby"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from judgebench.decisions.conditions import choose_threshold, conditions_of, filters_well
+from judgebench.decisions.conditions import (
+    by_latent_classes,
+    choose_threshold,
+    conditions_of,
+    filters_well,
+)
 from judgebench.decisions.counts import HumanSide, study_counts
-from judgebench.decisions.decision import Outcome, outcome_of
+from judgebench.decisions.decision import Condition, Outcome, State, outcome_of
 from judgebench.decisions.rule import DecisionRule
 from judgebench.planning.design import Draw
 from judgebench.stats.annotator_bar import Bar, fit_bar
@@ -25,9 +32,19 @@ def outcome(study: Draw, rule: DecisionRule) -> Outcome:
     n_annotators = study.own.shape[1]
     is_binary = study.n_labels == 2 and counts.alone
     has_classes = is_binary and n_annotators > 2 and bar.kept.sum() > 1
-    labels = np.column_stack([study.own, study.judged]) if has_classes else None
-    ended = outcome_of(conditions_of(counts, rule, labels, bar), ())
+    conditions = conditions_of(counts, rule)
+    if has_classes and _depends_on_gap(conditions):
+        labels = np.column_stack([study.own, study.judged])
+        conditions = by_latent_classes(conditions, counts, rule, labels, bar)
+    ended = outcome_of(conditions, ())
     return Outcome.ASSIST if ended is not Outcome.REPLACE and _filters(study, side, rule) else ended
+
+
+def _depends_on_gap(conditions: Sequence[Condition]) -> bool:
+    """True where the severe gap alone decides: two latent classes are slow to fit."""
+    gap = {c.state for c in conditions if c.key == "severe_gap"}
+    others = {c.state for c in conditions if c.key != "severe_gap"}
+    return others == {State.MET} or (State.NOT_MET in gap and State.NOT_MET not in others)
 
 
 def side_of(study: Draw, rule: DecisionRule) -> tuple[HumanSide, Bar]:
