@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from operator import itemgetter
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import yaml
 
 from judgebench.errors import SetupError, shorten
-from judgebench.models.contract import Finish, LabelsAsked, Request
+from judgebench.models.contract import Finish, LabelsAsked, Reply, Request
 from judgebench.models.settings import EXTRA_BODY, SEND, BackendSettings, Body, place_of
 from judgebench.models.token_scoring import (
     LabelsRead,
@@ -84,21 +84,6 @@ def failure_reason(fault: Exception) -> str:
     return fault.said if isinstance(fault, RefusedError) else str(fault)
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """The outcome of one try, before it is tied to its request. `cost` is in US dollars;
-    `log_probabilities` and `model` as in Reply."""
-
-    text: str
-    finish: Finish
-    usage: Usage = Usage(1)
-    error: str = ""
-    cost: float | None = None
-    log_probabilities: Mapping[str, Mapping[str, float]] | None = None
-    model: str = ""
-    reasoning: str = ""
-
-
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without the bounds that strict endpoints refuse. Whoever reads a reply holds it to
     them all the same."""
@@ -144,9 +129,9 @@ def enforced(schema: Mapping[str, Any], lane: Lane) -> Body:
             return {}
 
 
-def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
-    """The completion in a body. Raises UnreadableBodyError where it is no chat completion, and
-    SetupError where labels are asked of an endpoint that gives no log-probabilities.
+def read_chat(body: Any, asked: LabelsAsked | None = None) -> Reply:
+    """The reply in a body, to be tied to its request. Raises UnreadableBodyError where it is no
+    chat completion, and SetupError where labels are asked of an endpoint without log-probabilities.
 
     A reasoning model's thoughts (`reasoning_content`, or `reasoning` with newer servers) are no
     part of the text. The arguments of a tool call are. A body whose choices, tool calls or content
@@ -180,9 +165,8 @@ def read_chat(body: Any, asked: LabelsAsked | None = None) -> Completion:
         error = f"the reply says {different} different things in its choices and tool calls"
     elif stopped in _CUT:
         finish = "length"
-    done = Completion(
-        text, finish, _usage(body.get("usage")), error, model=served, reasoning=reasoning
-    )
+    usage = _usage(body.get("usage"))
+    done = Reply("", text, finish, usage, error=error, model=served, reasoning=reasoning)
     if asked is None or finish in ("refused", "unclear"):
         return done
     read = _labels(choice, text, asked)
@@ -333,8 +317,8 @@ _OVERLOADED = frozenset({503, 529})
 _TRANSIENT = frozenset({408, 409, 425})
 
 
-def failure(status: int, message: str, about: str, after: float | None = None) -> Completion:
-    """The meaning of an endpoint's error: a Completion that is `too_long` or `refused`.
+def failure(status: int, message: str, about: str, after: float | None = None) -> Reply:
+    """The meaning of an endpoint's error: a reply that is `too_long` or `refused`.
 
     Raises TransientError where another try may help (RateLimitedError for a 429, or a 503 or 529
     that says when to come again), and RefusedError (which names `about`: the URL, model and key
@@ -342,9 +326,9 @@ def failure(status: int, message: str, about: str, after: float | None = None) -
     """
     said = f"HTTP {status}: {message}"
     if status in _ABOUT_THE_REQUEST and _TOO_LONG.search(message):
-        return Completion("", "too_long", error=said)
+        return Reply("", "", "too_long", error=said)
     if status in _MAY_DECLINE and _DECLINED.search(message):
-        return Completion("", "refused", error=said)
+        return Reply("", "", "refused", error=said)
     if _NO_MONEY.search(message):
         raise RefusedError(f"the account has no credit left at {about}", said)
     if status == 429 or (status in _OVERLOADED and after is not None):
@@ -359,12 +343,12 @@ def failure(status: int, message: str, about: str, after: float | None = None) -
 
 
 async def ask_with_less(
-    ask: Callable[[Body], Awaitable[Completion]],
+    ask: Callable[[Body], Awaitable[Reply]],
     body: Body,
     about: str,
     changes: Mapping[str, str | None] = MappingProxyType({}),
     errors: tuple[str, ...] = (),
-) -> Completion:
+) -> Reply:
     """Ask, and again without the parameters that the endpoint refuses, while it refuses any.
 
     `changes` holds what a judge's file must say so that they are not sent, by place. Raises

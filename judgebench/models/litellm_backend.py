@@ -16,7 +16,6 @@ import aiohttp
 
 from judgebench.errors import MissingExtra, Problem, SetupError
 from judgebench.models.chat import (
-    Completion,
     Lane,
     TransientError,
     ask_with_less,
@@ -120,7 +119,7 @@ class LiteLLM:
             finally:
                 self._forget_clients()
 
-    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Completion:
+    async def _attempt(self, session: aiohttp.ClientSession, request: Request) -> Reply:
         """One try."""
         body = chat_body(request, settings=self._settings)
         if request.schema is not None:
@@ -130,9 +129,7 @@ class LiteLLM:
             return await ask_with_less(ask, body, self._about)
         return await ask(body)
 
-    async def _ask(
-        self, session: aiohttp.ClientSession, request: Request, plain: Body
-    ) -> Completion:
+    async def _ask(self, session: aiohttp.ClientSession, request: Request, plain: Body) -> Reply:
         body, own_server = self._body(plain), self._settings.base_url
         key = self._settings.api_key() or ("none" if own_server else None)
         try:
@@ -178,7 +175,7 @@ class LiteLLM:
             body["extra_body"] = {name: body.pop(name) for name in as_it_is}
         return body
 
-    def _translated(self, error: Exception) -> Completion:
+    def _translated(self, error: Exception) -> Reply:
         status = error_status(getattr(error, "status_code", None))
         if status is None:
             raise TransientError(f"{type(error).__name__}: {_said(error)}")

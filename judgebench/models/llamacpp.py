@@ -41,7 +41,6 @@ from urllib.parse import urlsplit
 
 from judgebench.errors import MissingExtra, Problem, RunError, SetupError
 from judgebench.models.chat import (
-    Completion,
     Lane,
     TransientError,
     chat_body,
@@ -109,20 +108,13 @@ class LlamaCpp:
             done = self._completed(engine, request)
         finally:
             self._idle.append(engine)
-        return Reply(
-            key=request.key,
-            text=done.text,
-            finish=done.finish,
-            usage=done.usage,
-            latency=time.monotonic() - began,
-            error=done.error,
-            log_probabilities=done.log_probabilities,
-        )
+        usage, latency = replace(done.usage, calls=1), time.monotonic() - began
+        return replace(done, key=request.key, usage=usage, latency=latency, model="", reasoning="")
 
     def _loaded(self) -> LlamaEngine:
         return LlamaEngine(self._path, self._threads, self._context)
 
-    def _completed(self, engine: LlamaEngine, request: Request) -> Completion:
+    def _completed(self, engine: LlamaEngine, request: Request) -> Reply:
         texts = [replace(m, content=engine.disarmed(m.content)) for m in request.messages]
         request = replace(request, messages=tuple(texts))
         body = engine.reply(request, self._lane)
@@ -132,7 +124,7 @@ class LlamaCpp:
             else:
                 done = read_chat(body)
         except TransientError as error:
-            done = Completion("", "failed", error=str(error))
+            done = Reply("", "", "failed", error=str(error))
         if request.labels_asked is None or done.finish not in ("stop", "length"):
             return done
         read = Probes(engine, chat_body(request, self._lane), body).read(request.labels_asked)

@@ -25,7 +25,6 @@ from judgebench.errors import Problem, SetupError
 from judgebench.files import to_bytes
 from judgebench.models.batch import Sent
 from judgebench.models.chat import (
-    Completion,
     Lane,
     TransientError,
     UnreachableError,
@@ -50,16 +49,16 @@ from judgebench.rubric import Metric
 
 class Format(NamedTuple):
     """A way to ask a server, whose path names it: what is posted for a body of chat completions,
-    and the Completion in the JSON that comes back; `read` raises UnreadableBodyError. With `write`
+    and the Reply in the JSON that comes back; `read` raises UnreadableBodyError. With `write`
     a body is made of the request alone, and nothing in it is a parameter."""
 
     path: str
-    read: Callable[[Any, Request], Completion]
+    read: Callable[[Any, Request], Reply]
     sent: Callable[[Body], Body] = dict
     write: Callable[[Request], Body] | None = None
 
 
-def _read_chat(body: Any, request: Request) -> Completion:
+def _read_chat(body: Any, request: Request) -> Reply:
     return read_chat(body, request.labels_asked)
 
 
@@ -136,8 +135,8 @@ class OpenAICompatible:
             proxy=proxy_of(self._base_url),
         )
 
-    async def _attempt(self, sessions: Sessions, request: Request) -> Completion:
-        async def ask(body: Body) -> Completion:
+    async def _attempt(self, sessions: Sessions, request: Request) -> Reply:
+        async def ask(body: Body) -> Reply:
             asked = request.labels_asked if write or "logprobs" in body else None
             status, raw, after = await self._post(sessions, _json(self._format.sent(body)))
             return self._read(status, raw, replace(request, labels_asked=asked), after)
@@ -192,9 +191,7 @@ class OpenAICompatible:
             self._form = request.schema, form
         return {"model": self._model, **chat_body(request, settings=self._settings), **form}
 
-    def _read(
-        self, status: int, raw: bytes, request: Request, after: float | None = None
-    ) -> Completion:
+    def _read(self, status: int, raw: bytes, request: Request, after: float | None = None) -> Reply:
         """The meaning of a response. Raises as `failure` does."""
         body = read_json(raw)
         if status < 300 and isinstance(body, dict) and (error := body.get("error")):
@@ -258,7 +255,7 @@ def _written(chat: Body) -> Body:
     return body
 
 
-def _read_response(body: Any, request: Request) -> Completion:
+def _read_response(body: Any, request: Request) -> Reply:
     """Raises UnreadableBodyError where there is no whole response, as `read_chat` does. What the
     model says on its way to the reply (`commentary`) is none of it."""
     try:
@@ -370,7 +367,7 @@ _LEAST = 1e-38  # float32 knows nothing smaller; a model says 0
 Weights = dict[str, float]  # the probability of each label
 
 
-def _read_decision(body: Any, request: Request) -> Completion:
+def _read_decision(body: Any, request: Request) -> Reply:
     """The completion in a body of either protocol. Raises UnreadableBodyError where it does not
     answer the questions, each once and by probabilities of its labels."""
     named, weights, declined = named_questions(request), dict[str, Weights](), list[str]()

@@ -37,7 +37,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from judgebench.errors import EndpointDown, SetupError
 from judgebench.models.chat import (
-    Completion,
     RateLimitedError,
     TransientError,
     UnreachableError,
@@ -47,7 +46,7 @@ from judgebench.models.contract import Message, Reply, Request
 from judgebench.models.settings import BackendSettings, Secrets
 
 # One try at one request, and the opening (and closing) of what such tries need.
-Attempt = Callable[[Request], Awaitable[Completion]]
+Attempt = Callable[[Request], Awaitable[Reply]]
 Opened = Callable[[], AbstractAsyncContextManager[Attempt]]
 
 FEW_WORDS = (Message("user", "Reply with a short example."),)
@@ -211,7 +210,7 @@ class Transport:
         for stream in list(self.streams):
             stream.end()
 
-    def reply(self, request: Request, done: Completion) -> Reply:
+    def reply(self, request: Request, done: Reply) -> Reply:
         """The reply of a call that was made elsewhere, so without a latency."""
         return replace(self.outcome(_Call(request, 0, n_tries=1), done), latency=0.0)
 
@@ -222,21 +221,20 @@ class Transport:
         reply = request.max_tokens + self.settings.thinking_budget
         return _Call(request, characters // _CHARACTERS_A_TOKEN + reply)
 
-    def outcome(self, call: _Call, done: Completion) -> Reply:
+    def outcome(self, call: _Call, done: Reply) -> Reply:
         """The reply of one call, tied to its request."""
         price, scrubbed = self.settings.price, self.secrets.scrubbed
         usage = replace(done.usage, calls=call.n_tries)
         if cut_off := self._cut_off(call.request, usage.prompt_tokens):
-            done = Completion("", "too_long", cost=done.cost, error=cut_off, model=done.model)
-        return Reply(
+            done = Reply("", "", "too_long", cost=done.cost, error=cut_off, model=done.model)
+        return replace(
+            done,
             key=call.request.key,
             text=scrubbed(done.text),
-            finish=done.finish,
             usage=usage,
             cost=price.cost(usage) if price else done.cost,
             latency=monotonic() - call.began,
             error=scrubbed(done.error),
-            log_probabilities=done.log_probabilities,
             model=self.secrets.scrubbed_name(done.model),
             reasoning=scrubbed(done.reasoning),
         )
@@ -262,7 +260,7 @@ class Transport:
         """Return whether nothing was ever answered."""
         return self.last_reply == -math.inf
 
-    def answered(self, call: _Call, done: Completion) -> None:
+    def answered(self, call: _Call, done: Reply) -> None:
         """A try at this call had a reply."""
         self.replied()
         n_tokens = (done.usage.prompt_tokens or 0) + (done.usage.completion_tokens or 0)
@@ -483,7 +481,7 @@ class _Stream:
         except Exception as error:
             self._drain(error)
 
-    async def _completed(self, call: _Call) -> Completion:
+    async def _completed(self, call: _Call) -> Reply:
         """The outcome of a call; `failed` where it fails alone. Raises what ends the stream."""
         try:
             return await self._retried(call)
@@ -494,16 +492,16 @@ class _Stream:
         if isinstance(fault, TransientError) and self._transport.came_back > call.began:
             call.n_faults = 0
             return await self._completed(call)
-        return Completion("", "failed", error=failure_reason(fault))
+        return Reply("", "", "failed", error=failure_reason(fault))
 
-    async def _retried(self, call: _Call) -> Completion:
+    async def _retried(self, call: _Call) -> Reply:
         """Try until an answer comes or the call is lost, which raises its last fault."""
         try:  # without tenacity, which takes longer than all else that is done with a reply
             return await self._try(call)
         except TransientError as error:
             faults = [error]
 
-        async def again() -> Completion:
+        async def again() -> Reply:
             if faults:  # the try that brought us here
                 raise faults.pop()
             return await self._try(call)
@@ -515,7 +513,7 @@ class _Stream:
         wait = self._transport.wait
         return AsyncRetrying(self._sleep, stop=stop, wait=wait, retry=retry, reraise=True, **hooks)
 
-    async def _try(self, call: _Call) -> Completion:
+    async def _try(self, call: _Call) -> Reply:
         async with self._door:
             while (wait := self._transport.limiter.start(call.n_tokens)) > 0:
                 await self._sleep(min(wait, _LONGEST_SLEEP_S))

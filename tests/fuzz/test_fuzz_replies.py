@@ -10,7 +10,6 @@ from reading import read_alone
 
 from judgebench.errors import SetupError
 from judgebench.models.chat import (
-    Completion,
     TransientError,
     UnreadableBodyError,
     error_text,
@@ -18,6 +17,7 @@ from judgebench.models.chat import (
     read_chat,
     wait_asked_for,
 )
+from judgebench.models.contract import Reply
 from judgebench.prompt import JudgeReply
 from judgebench.rubric import Metric, Rubric, load_rubric, normalise, shipped_rubrics
 
@@ -194,5 +194,5 @@ def test_an_error_means_something(status: int, body: Any, header: str) -> None:
         outcome = failure(status, error_text(body), "about", after)
     except (TransientError, SetupError):
         return
-    assert isinstance(outcome, Completion)
+    assert isinstance(outcome, Reply)
     assert outcome.finish in ("failed", "refused", "too_long")

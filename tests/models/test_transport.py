@@ -15,7 +15,6 @@ from tenacity import Future, RetryCallState, Retrying
 
 from judgebench.errors import EndpointDown, SetupError
 from judgebench.models.chat import (
-    Completion,
     RateLimitedError,
     TransientError,
     error_text,
@@ -133,16 +132,16 @@ class Endpoint:
 
         return live()
 
-    async def _attempt(self, request: Request) -> Completion:
+    async def _attempt(self, request: Request) -> Reply:
         if self._few_words and request.messages == FEW_WORDS:
-            return Completion("an example", "stop")
+            return Reply("", "an example")
         self.tries.append(request.key)
         self.in_flight += 1
         try:
             text = await self._play(request.key, len(self.tries))
         finally:
             self.in_flight -= 1
-        return Completion(text, "stop", Usage(1, 10, 10))
+        return Reply("", text, usage=Usage(1, 10, 10))
 
 
 def requests(n: int) -> Iterator[Request]:
