@@ -69,7 +69,8 @@ def read_label(metric: Metric, text: str, spelling: Spelling) -> CellLabel:
         return _blank()
     if label is not None:
         return CellLabel(label)
-    allowed = ", ".join((*metric.options, *filter(None, spelling)))
+    options = ", ".join((*metric.options, *filter(None, spelling)))
+    allowed = f"{options}; `spell` or `blank` settles another text"
     aliases = [alias for one in metric.labels for alias in one.aliases]
     near = nearest(text, [*metric.options, *aliases, *filter(None, spelling)])
     return CellLabel(None, "unknown_label", f"is not a label of {metric.id}{near}", allowed)

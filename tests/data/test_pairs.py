@@ -283,7 +283,8 @@ def test_faults_of_votes_name_file_and_row(write: Write, both: Rubric) -> None:
     assert messages == [
         f"{votes}:7: model_b: a response is compared with itself; found 'a'",
         f"{votes}:8: model_b: names no response; found ''",
-        f"{votes}:9: winner: is not a label of better; found 'b'; allowed: first, second, tie",
+        f"{votes}:9: winner: is not a label of better; found 'b'; allowed: first, second, tie; "
+        "`spell` or `blank` settles another text",
     ]
 
 

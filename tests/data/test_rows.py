@@ -75,7 +75,7 @@ def test_a_label_that_is_none_is_an_error_with_what_is_allowed(
     assert [(p.kind, p.line, p.field, p.found) for p in problems] == [
         ("unknown_label", 2, "tone", "'Knid'"), ("unknown_label", 3, "source", "'2-Mar'")
     ]  # fmt: skip
-    assert problems[0].allowed == "Kind, Neutral, Rude – openly, Cannot say, K"
+    assert problems[0].allowed.startswith("Kind, Neutral, Rude – openly, Cannot say, K; `spell`")
 
 
 @pytest.mark.parametrize(
