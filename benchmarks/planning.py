@@ -4,10 +4,11 @@ A world whose studies are mostly clear is made smaller, by four, until enough of
 TELL. Worlds without such studies are left out, and so are those whose judge must never replace
 annotators. Each study is planned (`more_data`), as many further questions as the plan says are
 drawn from the same world, and the larger study is decided. The plan promises that a share
-`plan.chance` ends clear; reported is the share that does, and the share that ends with the outcome
-that the plan named. Beside it is the share of fresh studies that end clear with as much as a plan
-may ask for at most: where that is small, the judge lies close to the bar, and every plan is a
-mistake. First-pass filters are left out.
+`plan.chance` ends clear; reported is the share that does, the share that ends with the outcome that
+the plan named, and how many times as large the planned study is as one that suffices: the smallest
+of which a share SUFFICES ends clear when it is drawn afresh. The last column is the share of fresh
+studies that end clear with as much as a plan may ask for at most: where that is small, the judge
+lies close to the bar, and every plan is a mistake. First-pass filters are left out.
 
     python benchmarks/planning.py            # 150 plans a world, minutes
     python benchmarks/planning.py --quick    # 5 plans
@@ -33,10 +34,13 @@ from judgebench.decisions.decision import Condition, Outcome
 PILOT = 20  # studies that show how often a world ends in CAN'T TELL
 OFTEN = 0.3  # of the studies
 SMALLEST = 40  # items
-FRESH = 40  # studies of the largest size that a plan may ask for
+FRESH = 40  # studies of each size up to the largest that a plan may ask for
+SUFFICES = 0.8  # of the fresh studies end clear
+TIMES = np.geomspace(1, RULE.plan.most, 9)[1:]  # as many items as the pilot has
 HEADS = (
-    "world", "items", "unclear studies", "of these planned", "times as large (median)", "promised",
-    "ended clear", "as named", f"{RULE.plan.most} times as large",
+    "world", "items", "unclear studies", "of these planned", "times as large (median)",
+    "times the size that suffices (median)", "promised", "ended clear", "as named",
+    f"{RULE.plan.most} times as large",
 )  # fmt: skip
 PATIENCE = 8  # studies drawn for each plan, at most
 
@@ -51,6 +55,7 @@ class Tally:
     as_named: int = 0
     promised: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)  # how many times as large the study becomes
+    times_enough: list[float] = field(default_factory=list)  # as large as one that suffices; or NaN
     fresh: int = 0
     fresh_clear: int = 0
 
@@ -94,10 +99,11 @@ def run_world(world: World, plans: int, seed: int) -> tuple[World, Tally]:
 
 
 def _planned(world: World, plans: int, rng: np.random.Generator) -> Tally:
-    tally, most = Tally(fresh=FRESH), world.items * RULE.plan.most
-    for _ in range(FRESH):
-        largest = decided(draw(world, most, rng), rng)[1]
-        tally.fresh_clear += outcome_of(largest) is not Outcome.CANT_TELL
+    chances = _fresh(world, rng)
+    tally = Tally(fresh=FRESH, fresh_clear=round(FRESH * float(chances[-1])))
+    enough = math.nan
+    if chances[-1] >= SUFFICES:
+        enough = float(np.interp(SUFFICES, [0, *chances], [1, *TIMES]))
     for drawn in range(PATIENCE * plans):
         if tally.unclear == plans:
             break
@@ -109,15 +115,39 @@ def _planned(world: World, plans: int, rng: np.random.Generator) -> Tally:
         more = plan_sample_size(counts, RULE, conditions, drawn)
         if more.items is None or more.clear is None:
             continue
-        questions = math.ceil(more.items / world.a_question)
-        larger = joined(first, draw(world, questions * world.a_question, rng))
+        larger = joined(first, draw(world, _whole(world, more.items), rng))
         ends = outcome_of(decided(larger, rng)[1])
         tally.planned += 1
         tally.clear += ends is not Outcome.CANT_TELL
         tally.as_named += ends is more.towards
         tally.promised.append(more.clear)
-        tally.times.append(1 + more.items / world.items)
+        times = 1 + more.items / world.items
+        tally.times.append(times)
+        tally.times_enough.append(times / enough)
     return tally
+
+
+def _fresh(world: World, rng: np.random.Generator) -> np.ndarray:
+    """The share of fresh studies of each of the sizes TIMES that end clear, none less than that of
+    a smaller one."""
+    clear = np.zeros(len(TIMES))
+    for _ in range(FRESH):
+        largest = draw(world, _whole(world, world.items * RULE.plan.most), rng)
+        for size, times in enumerate(TIMES):
+            study = _first(largest, _whole(world, times * world.items))
+            clear[size] += outcome_of(decided(study, rng)[1]) is not Outcome.CANT_TELL
+    return np.maximum.accumulate(clear / FRESH)
+
+
+def _first(found: Draw, items: int) -> Draw:
+    """The study's first items."""
+    arrays = [f.name for f in fields(Draw) if isinstance(getattr(found, f.name), np.ndarray)]
+    return replace(found, **{name: getattr(found, name)[:items] for name in arrays})
+
+
+def _whole(world: World, items: float) -> int:
+    """As many items as whole questions have."""
+    return math.ceil(items / world.a_question) * world.a_question
 
 
 def table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
@@ -130,7 +160,7 @@ def table(results: Sequence[tuple[World, Tally]]) -> Iterator[str]:
         if not tally.unclear:
             continue
         yield _row(world.name, f"{world.items:,}", tally)
-        can = tally.fresh_clear >= RULE.plan.chance * tally.fresh
+        can = tally.fresh_clear >= SUFFICES * tally.fresh
         total = sums["that can be settled" if can else "that cannot"]
         for name, value in vars(tally).items():
             setattr(total, name, getattr(total, name) + value)
@@ -143,10 +173,12 @@ def _row(name: str, items: str, tally: Tally) -> str:
     n = tally.planned
     cells = [name, items, f"{tally.unclear:,}", _percent(n, tally.unclear)]
     if n:
-        cells += [f"{np.median(tally.times):.1f}", f"{100 * np.mean(tally.promised):.0f} %"]
+        enough = np.median(tally.times_enough)  # NaN where no size suffices
+        cells += [f"{np.median(tally.times):.1f}", "–" if np.isnan(enough) else f"{enough:.1f}"]
+        cells += [f"{100 * np.mean(tally.promised):.0f} %"]
         cells += [_with_error(tally.clear, n), _with_error(tally.as_named, n)]
     else:
-        cells += ["–"] * 4
+        cells += ["–"] * 5
     cells.append(_percent(tally.fresh_clear, tally.fresh))
     return f"| {' | '.join(cells)} |"
 

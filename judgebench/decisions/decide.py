@@ -172,8 +172,11 @@ def _simulate(
     seed: int,
 ) -> tuple[float, Outcome | None]:  # fmt: skip
     """The share of studies with `further` clusters more that end clear, and where most do."""
-    how_many = _larger(counts.how_many, further, rule.plan.studies, seed)
-    simulated = list(findings(counts, rule, how_many))
+    kinds = counts.how_many
+    rng = np.random.default_rng(seed)
+    studies = max(20, min(rule.plan.studies, _CELLS // len(kinds)))
+    shares = rng.dirichlet(kinds, size=studies)
+    simulated = list(findings(counts, rule, kinds + rng.multinomial(further, shares)))
     keys = {finding.key for finding in simulated}
     fixed = {c.state for c in conditions if c.key not in keys}
     met = np.all([f.met for f in simulated], axis=0) & (fixed <= {State.MET})
@@ -181,15 +184,6 @@ def _simulate(
     towards = Outcome.REPLACE if met.mean() >= failed.mean() else Outcome.DO_NOT_USE
     clear = float((met | failed).mean())
     return clear, towards if clear > 0 else None
-
-
-def _larger(how_many: FloatArray, further: int, studies: int, seed: int) -> FloatArray:
-    """The number of clusters of each kind that larger studies hold: (studies, U)."""
-    rng = np.random.default_rng(seed)
-    studies = max(20, min(studies, _CELLS // len(how_many)))
-    weights = rng.standard_gamma(how_many, size=(studies, len(how_many)))
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    return how_many + rng.multinomial(further, shares).astype(np.float64)
 
 
 def decide_study(

@@ -103,7 +103,7 @@ class PlanRule(StrictModel):
     """A decision is within reach where a share `chance` of the simulated `studies` ends clear with
     at most `most` times the items there are."""
 
-    chance: float = Field(default=0.80, gt=0, lt=1)
+    chance: float = Field(default=0.67, gt=0, lt=1)
     most: int = Field(default=20, ge=2)
     studies: int = Field(default=200, ge=20)
 
