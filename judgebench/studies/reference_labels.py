@@ -138,11 +138,13 @@ class TruthConfig(BaseModel):
             raise SetupError(Problem(message, "", None, "truth.annotators", ADJUDICATED))
         everybody = sorted(names - {ADJUDICATED})
         fitting = {p: [a for a in everybody if fits(a, p)] for p in self.annotators}
-        raise_any([
+        problems = [
             Problem("fits no annotator", "", None, "truth.annotators", p, ", ".join(everybody[:20]))
             for p, those in fitting.items()
             if not those
-        ])  # fmt: skip
+        ]
+        if problems:
+            raise SetupError(problems)
         chosen = tuple(sorted({a for those in fitting.values() for a in those}) or everybody)
         self._check_people(chosen, everybody)
         return chosen
@@ -416,7 +418,8 @@ def drawn_of(given: str | Sequence[str]) -> Drawn:
             allowed = f"random, {', '.join(f'{kind}=COLUMN' for kind in _KINDS)}"
             message = f"is unknown{nearest(kind, (*_KINDS, 'random'))}"
             problems.append(Problem(message, "", None, "drawn", text, allowed))
-    raise_any(problems)
+    if problems:
+        raise SetupError(problems)
     return Drawn(**columns, random="random" in texts)
 
 
