@@ -22,7 +22,7 @@ from judgebench.alignment.notes import BLIND, headline, named, overlap_lines, re
 from judgebench.alignment.report import flat, what_judged
 from judgebench.files import StrictModel, disk_errors, find_file, load_model, write_atomically
 from judgebench.judges.config import Name
-from judgebench.records import COLLECTED, Results, Row
+from judgebench.records import COLLECTED, Results, Row, group_by_key
 from judgebench.results.blocks import UNDERSTOOD, Block, ReportSection
 from judgebench.results.documents import QUESTIONS
 from judgebench.results.shown import Shown
@@ -191,9 +191,8 @@ def _facts(study: Study, analyses: Mapping[str, Shown]) -> dict[str, list[str]]:
         "outcomes": [f"Can a judge replace the annotators? {outcome or UNKNOWN}"],
         "results_files": [f"All numbers and labels: {listed(files)}."],
     }
-    by_fact: dict[str, list[Row]] = {}
-    for row in analyses["decide"].results.select("protocol") if "decide" in analyses else ():
-        by_fact.setdefault(_OF_PROMISES.get(row.statistic, "plan"), []).append(row)
+    promises = analyses["decide"].results.select("protocol") if "decide" in analyses else ()
+    by_fact = group_by_key((_OF_PROMISES.get(row.statistic, "plan"), row) for row in promises)
     for fact, rows in by_fact.items():
         known = [sentence for sentence in facts[fact] if UNKNOWN not in sentence]
         facts[fact] = [*known, _what_was_kept(rows)]

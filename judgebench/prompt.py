@@ -225,8 +225,7 @@ def prompt_in_words(path: Path, rubric: str) -> str:
     """Read a prompt of any kind and say what it asks for. Raises SetupError."""
     text = read_text(path)
     front, _ = _front(text, path)
-    kinds = (kind for kind in (ARGUMENTS, QUESTIONS) if getattr(front, kind.key))
-    kind = next(kinds, JUDGES)
+    kind = next((kind for kind in (ARGUMENTS, QUESTIONS) if getattr(front, kind.key)), JUDGES)
     return kind.in_words.format(parse_prompt(text, path, kind).reply)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_with_lines, validate
-from judgebench.records import canonical_json
+from judgebench.records import sha256_of
 from judgebench.rubric import Rubric
 from judgebench.stats.intervals import look_levels
 
@@ -55,8 +54,7 @@ class Protocol(Promises):
     @property
     def content_hash(self) -> str:
         """The SHA-256 of what the file says now, whatever its form."""
-        keys = self.model_dump(mode="json", exclude={"sha256"}, exclude_unset=True)
-        return hashlib.sha256(canonical_json(keys).encode()).hexdigest()
+        return sha256_of(self.model_dump(mode="json", exclude={"sha256"}, exclude_unset=True))
 
 
 def load_protocol(path: str | Path) -> Protocol:

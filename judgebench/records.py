@@ -20,16 +20,34 @@ if TYPE_CHECKING:
 
 
 Number = TypeVar("Number", int, float)
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values of each key, in the order of the pairs.
+
+    >>> group_by_key([("tone", 1), ("harm", 2), ("tone", 3)])
+    {'tone': [1, 3], 'harm': [2]}
+    """
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 # Made once: json.dumps would make an encoder for every value.
 canonical_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 
 
+def sha256_of(value: Any) -> str:
+    """The SHA-256 of a JSON-able value as hex digits, equal on every machine."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def content_hash(value: Any) -> str:
-    """Sixteen hex digits of the SHA-256 of a JSON-able value, equal on every machine."""
-    text = canonical_json(value)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """The first sixteen digits of `sha256_of`."""
+    return sha256_of(value)[:16]
 
 
 def without_runtime(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -423,9 +441,9 @@ class Results:
             keys["analysis"] = analysis
         names = tuple(keys)
         if names not in self._indices:
-            index = self._indices[names] = {}
-            for row in self.rows:
-                index.setdefault(tuple(row[name] for name in names), []).append(row)
+            self._indices[names] = group_by_key(
+                (tuple(row[name] for name in names), row) for row in self.rows
+            )
         return [*self._indices[names].get(tuple(keys.values()), ())]
 
     def find(self, statistic: str, analysis: str = "", **keys: str) -> Estimate:

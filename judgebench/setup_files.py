@@ -226,8 +226,9 @@ def _check_data(
     words = [quote(str(path)) for path in layouts[:1] or files]
     words += [f"--rubric {quote(name)}"] if name is not None else []
     arguments = " ".join(filter(None, (*words, settings.flags())))
-    infer = partial(_inferred, files, settings, rubric)
-    report.supports = _supports_of_tables(study, arguments, layout, infer)
+    report.supports = _supports_of_tables(
+        study, arguments, layout, lambda: layout_of(_unsorted(files), settings, rubric)
+    )
 
 
 def _supports_of_tables(
@@ -242,10 +243,6 @@ def _supports_of_tables(
     except SetupError as error:
         return [Support("decision", "", str(error.problems[0]))]
     return supports_of(study, StudyOrigin(arguments, [*map(as_name, judges)]))
-
-
-def _inferred(files: Sequence[Path], settings: TableSettings, rubric: Rubric) -> Layout:
-    return layout_of(_unsorted(files), settings, rubric)
 
 
 def _unsorted(files: Sequence[Path]) -> GivenTables:
@@ -477,8 +474,7 @@ def init(
     """
     paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
     folder = Path(to) if to is not None else paths[0].parent
-    tables = GivenTables(unsorted=[s for path in paths for s in sources_of(path, path.name)])
-    return save(infer_layout(tables, settings_of(columns), labelled=False), folder)
+    return save(infer_layout(_unsorted(paths), settings_of(columns), labelled=False), folder)
 
 
 def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Started:
@@ -489,8 +485,10 @@ def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Star
     lacking = not any(sheet.has_labels for sheet in layout.sheets)
     if lacking and not any(sheet.of("text", "messages") for sheet in layout.sheets):
         columns = some(c for sheet in layout.sheets for c in sheet.columns)
-        message = "holds neither texts to judge nor labels: say where they stand, as in --column "
-        message += "'COLUMN=text' or --column 'COLUMN=label'"
+        message = (
+            "holds neither texts to judge nor labels: say where they stand, as in --column "
+            "'COLUMN=text' or --column 'COLUMN=label'"
+        )
         raise SetupError(Problem(message, layout.name, 1, "", columns))
     source = layout.sheets[0].source.path.name
     texts = {

@@ -578,9 +578,8 @@ def _rows(study: Study, progress: Progress) -> Iterator[Row]:
     yield from (row for m in metrics for row in several(study, m))
     for analysis in ("label", "probability", "calibration"):
         yield from (row for row in of_probabilities if row.analysis == analysis)
-    yield from (row for m in metrics for row in comparisons(study, m))
-    yield from (row for m in metrics for row in distribution(study, m))
-    yield from (row for m in metrics for row in annotator_labels(study, m))
+    for measure in (comparisons, distribution, annotator_labels):
+        yield from (row for metric in metrics for row in measure(study, metric))
     yield from (row for pair in pairs for row in confusion(study, *pair))
     for judge in study.judges:
         yield from _run_rows(study, judge)

@@ -359,11 +359,10 @@ def _severe_recall(study: Study, metric: Metric, counts: ClusterCounts, missing:
     severe = counts.kinds[:, -1]
     sample = severe[:, -1], severe.sum(axis=1), counts.how_many.astype(np.float64)
     estimate = exact_share(*sample, study.level)
+    reason = ""
     if estimate.n == 0:
         reason = f'no item that the judge labelled has the reference label "{metric.most_severe}"'
-        return replace(estimate, reason=reason, n_missing=missing)
-    reason = ""
-    if more := more_for_precision(*sample):
+    elif more := more_for_precision(*sample):
         items = counted(estimate.n, "severe item")
         reason = f"only {items}: label {more} more for an interval within ±{PRECISION:g}"
     return replace(estimate, reason=reason, n_missing=missing)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from judgebench.judges.replies import charged_notes
-from judgebench.records import SEVERAL, Results, is_slot
+from judgebench.records import SEVERAL, Results, group_by_key, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.annotator_bar import BarKind, Copy, collapsed_label
 from judgebench.stats.arrays import IntArray, value_counts
@@ -97,9 +97,7 @@ def reference_labels(study: Study) -> str:
     if not study.makers:
         return ""
     who, config = listed(named(study.makers, judge_names(study))), study.config
-    rules: dict[str, list[Metric]] = {}
-    for metric in study.rubric.metrics:
-        rules.setdefault(config.in_words(metric), []).append(metric)
+    rules = group_by_key((config.in_words(metric), metric) for metric in study.rubric.metrics)
     words = (
         f"{listed([m.title for m in of])}: {config.in_words(of[0], '', tied_labels(study, of))}."
         for of in rules.values()
@@ -186,10 +184,8 @@ def overlap_lines(study: Study) -> Iterator[str]:
 
 
 def _by_line(study: Study, what: str, line_of: Callable[[Humans], str]) -> Iterator[str]:
-    lines: dict[str, list[str]] = {}
-    for metric in study.rubric.metrics:
-        if line := line_of(study.humans[metric.id]):
-            lines.setdefault(line, []).append(metric.title)
+    lines = group_by_key((line_of(study.humans[m.id]), m.title) for m in study.rubric.metrics)
+    lines.pop("", None)
     for line, titles in lines.items():
         which = f" for {listed(titles)}" if len(lines) > 1 else ""
         yield f"{what}{which}: {line}."

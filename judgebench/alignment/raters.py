@@ -25,7 +25,7 @@ from judgebench.alignment.judge_scores import (
     score_of,
 )
 from judgebench.alignment.notes import without
-from judgebench.records import Estimate, Row, is_slot
+from judgebench.records import Estimate, Row, group_by_key, is_slot
 from judgebench.rubric import Metric
 from judgebench.stats.agreement import (
     ICC_2_1,
@@ -381,9 +381,11 @@ def share_tests(metric: Metric, both: PairedLabels) -> Iterator[tuple[str, Estim
 def corrected(rows: Sequence[Row], family: Sequence[str]) -> Iterator[Row]:
     """Holm's correction of the p values among the rows, over those with the same values of the keys
     `family`; the method names these, and how many tests there are."""
-    families: dict[tuple[str, ...], list[Row]] = {}
-    for row in (row for row in rows if row.statistic in ("p", "permutation_p")):
-        families.setdefault(tuple(row[key] for key in family), []).append(row)
+    families = group_by_key(
+        (tuple(row[key] for key in family), row)
+        for row in rows
+        if row.statistic in ("p", "permutation_p")
+    )
     for values, tests in families.items():
         p_values = [row.estimate.value for row in tests]
         n_tests = counted(sum(p is not None for p in p_values), "test")

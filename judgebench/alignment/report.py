@@ -72,8 +72,7 @@ def score_figure(a: Alignment, statistic: str) -> Intervals:
 
 def score_plot(a: Alignment, statistic: str, ax: Any, width: float | None) -> Any:
     """The axes of `score_figure`."""
-    draw = partial(draw_intervals, score_figure(a, statistic))
-    return plotted(draw, ax, width)
+    return plotted(partial(draw_intervals, score_figure(a, statistic)), ax, width)
 
 
 def confusion_figures(a: Alignment) -> Iterator[Figure]:
@@ -281,8 +280,7 @@ def _how_sure(a: Alignment) -> Iterator[Block]:
         a, "Severe labels", tables.severe(a), on_screen=True,
         gist="how many of them the judges find",
     )  # fmt: skip
-    every = map(tables.scores, STATISTICS.values())
-    yield _block(a, "Every statistic", *every, folded=True)
+    yield _block(a, "Every statistic", *map(tables.scores, STATISTICS.values()), folded=True)
     drawn = [
         score_figure(a, key)
         for key in (a.columns or USUAL if a.real_judges else ())
@@ -319,8 +317,7 @@ def _where_it_goes_wrong(a: Alignment) -> Iterator[Block]:
         gist="which labels the judges give instead of the reference label",
     )  # fmt: skip
     yield _block(a, "Label use", tables.LABEL_USE, gist="how often each label is given")
-    drawn = tuple(reliability_figures(a))
-    yield _block(a, "Probabilities", tables.PROBABILITIES, figures=drawn)
+    yield _block(a, "Probabilities", tables.PROBABILITIES, figures=tuple(reliability_figures(a)))
     yield _block(a, "More on probabilities", tables.CALIBRATION, folded=True)
 
 

@@ -308,8 +308,7 @@ def _agreement_test(data: JudgedLabels, margin: float, level: float) -> LabelTes
     value, bound = float(judge.mean()), float(among) + margin
     if value <= bound:
         return None
-    bound = _bound(value, bound, len(judge), level)
-    return LabelTest(kind="agreement", value=value, bound=bound)
+    return LabelTest(kind="agreement", value=value, bound=_bound(value, bound, len(judge), level))
 
 
 def _bound(value: float, bound: float, n: float, level: float) -> float:

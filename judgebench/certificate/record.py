@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime
 
 from judgebench.errors import Problem, SetupError
 from judgebench.files import StrictModel, load_json, write_atomically
-from judgebench.records import canonical_json
+from judgebench.records import sha256_of
 from judgebench.rubric import Rubric
 
 ALONE = "deciding alone where it is sure"
@@ -102,8 +101,7 @@ class Certificate(StrictModel):
 
     def digest(self) -> str:
         """The hash that this content has."""
-        content = self.model_dump(mode="json", exclude={"hash"})
-        return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+        return sha256_of(self.model_dump(mode="json", exclude={"hash"}))
 
     def sealed(self) -> Certificate:
         """The same certificate with its hash."""

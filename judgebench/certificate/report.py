@@ -33,8 +33,9 @@ _TESTS = Layout(
 
 def watch_part(watched: Watched) -> ReportSection:
     """The part of a watched certificate."""
+    unchanged = f"The file is unchanged since {watched.certificate.issued:%Y-%m-%d}."
     sentences = (sentence(watched, reason) for reason in watched.reasons)
-    text = (_integrity(watched), *sentences, *_untested(watched))
+    text = (unchanged, *sentences, *_untested(watched))
     if watched.judge not in ("", watched.certificate.judge.name):
         text += (f"{watched.judge} is taken for the judge {watched.certificate.judge.name}.",)
     tables = (_TESTS.listing(dict.fromkeys(_lines(watched))),)
@@ -79,18 +80,12 @@ def _headline(watched: Watched) -> str:
     return f"{watched.state.upper()}: {certificate.judge.name}, certified for {roles}{until}."
 
 
-def _integrity(watched: Watched) -> str:
-    certificate = watched.certificate
-    return f"The file is unchanged since {certificate.issued:%Y-%m-%d}."
-
-
 def sentence(watched: Watched, reason: Reason) -> str:
     """Say why the certificate does not hold, in numbers, and what to do next."""
     certificate = watched.certificate
     if reason.kind == "expired":
         return f"It expired on {certificate.until:%Y-%m-%d}. Decide again to renew it."
-    named = (c for c in watched.checks if reason.subject in (c.role.title, c.role.name))
-    check = next(named)
+    check = next(c for c in watched.checks if reason.subject in (c.role.title, c.role.name))
     if reason.kind == "changed":
         changed, allowed = check.changed, percent(certificate.rule["certificate"]["changed"])
         n_changed = round((changed.value or 0) * changed.n)

@@ -6,7 +6,6 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import gc
-import shlex
 import sys
 import warnings
 from contextlib import suppress
@@ -20,7 +19,7 @@ import typer
 
 import judgebench
 from judgebench.cli.annotate import app as annotate_commands
-from judgebench.cli.benchmark import Asked, benchmark
+from judgebench.cli.benchmark import Asked, benchmark, this_command
 from judgebench.cli.compare import compare
 from judgebench.cli.decide import decide
 from judgebench.cli.estimate import estimate
@@ -336,7 +335,7 @@ def main() -> None:
 
 def _exit_code() -> int | str | None:
     """Run the command, and print the error that ended it."""
-    COMMAND.set(shlex.join(["judgebench", *sys.argv[1:]]))
+    COMMAND.set(this_command())
     try:
         try:
             _command()()

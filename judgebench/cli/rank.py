@@ -126,9 +126,8 @@ def suitability(
     from judgebench.ranking.suitability import MIN_ALPHA, Fitness
     from judgebench.ranking.suitability import suitability as suitability_of
 
-    chosen = ranks_in(ranks).without(leave_out)
     bar = MIN_ALPHA if min_alpha is None else min_alpha
-    found = suitability_of(chosen, min_alpha=bar)
+    found = suitability_of(ranks_in(ranks).without(leave_out), min_alpha=bar)
     show({"suitability": found}, "", output)
     if require_suitable and any(task.fitness is not Fitness.SUITABLE for task in found.tasks):
         raise typer.Exit(UNMET)

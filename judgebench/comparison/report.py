@@ -19,7 +19,7 @@ from judgebench.comparison.result import (
     with_interval,
 )
 from judgebench.errors import some
-from judgebench.records import Estimate, Row
+from judgebench.records import Estimate, Row, group_by_key
 from judgebench.results.blocks import Block, Intervals, LabelledInterval, ReportSection
 from judgebench.results.tables import (
     DASH,
@@ -245,11 +245,11 @@ def _flips_table(c: Comparison) -> Table:
 
 def _forest(c: Comparison, statistic: str) -> Intervals:
     names, heading = {pair.b: pair.name for pair in c.pairs}, DECLARED[statistic].heading
-    lines: dict[str, list[LabelledInterval]] = {}
-    for row in c.rows.select("difference", statistic, failures="left_out"):
-        if row.estimate.value is not None:
-            lane = LabelledInterval(names[row.judge], "judge", row.estimate)
-            lines.setdefault(c.title(row.metric), []).append(lane)
+    lines = group_by_key(
+        (c.title(row.metric), LabelledInterval(names[row.judge], "judge", row.estimate))
+        for row in c.rows.select("difference", statistic, failures="left_out")
+        if row.estimate.value is not None
+    )
     return Intervals(
         f"difference_{statistic}",
         f"{heading}: B minus A on the same answers, with interval, failures left out",

@@ -410,9 +410,10 @@ def read_answers(path: Path) -> tuple[Answer, ...]:
 def _answer(value: dict[str, Any], path: Path, number: int) -> Answer:
     try:
         parts = tuple(Part(**part) for part in value.pop("parts", ()))
-        for key, text in value.items():
-            value[key] = shared(text) if isinstance(text, str) else text
-        return Answer(**value, parts=parts)
+        texts: dict[str, Any] = {
+            key: shared(x) if isinstance(x, str) else x for key, x in value.items()
+        }
+        return Answer(**texts, parts=parts)
     except TypeError as error:
         raise SetupError(Problem(f"is damaged: {error}", str(path), number)) from None
 

@@ -21,7 +21,15 @@ from judgebench.data.findings import DERIVED, REPEATED, Findings
 from judgebench.data.formats import clean, is_blank
 from judgebench.data.tables import open_table
 from judgebench.errors import SetupError, nearest, shorten, some
-from judgebench.records import SEVERAL, Answer, AnswerKind, Blindness, HumanLabel, Status
+from judgebench.records import (
+    SEVERAL,
+    Answer,
+    AnswerKind,
+    Blindness,
+    HumanLabel,
+    Status,
+    group_by_key,
+)
 from judgebench.rubric import Rubric, fold
 from judgebench.studies.answers import likeness, repeats_of
 from judgebench.text import listed
@@ -492,9 +500,7 @@ def _chosen(dataset: DatasetBuilder, wanted: WantedPairs) -> Iterator[tuple[Answ
         yield from _named_in(wanted.source, dataset)
         return
     answers = dataset.plain_answers()
-    questions: dict[tuple[str, str], list[int]] = {}
-    for row, answer in enumerate(answers):
-        questions.setdefault((answer.group, answer.question), []).append(row)
+    questions = group_by_key(((a.group, a.question), row) for row, a in enumerate(answers))
     for i, j in chosen([*questions.values()], wanted):
         yield answers[i], answers[j]
 

@@ -134,9 +134,9 @@ class Draft:
 
     def _settle_paths(self) -> None:
         """An id inside an entry of a list is not the item's."""
-        items = [c for c in self.of("item") if not _is_path(c)]
+        items = [c for c in self.of("item") if not is_path(c)]
         for column in self.of("item"):
-            if items and _is_path(column) and column not in self.known:
+            if items and is_path(column) and column not in self.known:
                 self.columns[column] = Column("ignored", why="the id of an entry")
 
     def settle_said(self, settings: TableSettings) -> None:
@@ -306,8 +306,8 @@ class Draft:
         return lines
 
 
-def _is_path(column: str) -> bool:
-    """True of `data.id`; not of `Nr.` or `Nr. 3`."""
+def is_path(column: str) -> bool:
+    """True of `data.id`; not of `Nr.`, `Nr. 3` or `Dr. Meyer`."""
     path, _, end = column.rpartition(".")
     return bool(path and end[:1].strip())
 

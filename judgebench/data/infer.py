@@ -26,6 +26,7 @@ from judgebench.data.draft import (
     by_meaning,
     entries_of,
     is_failure_word,
+    is_path,
     plain_label,
     yes_or_no,
 )
@@ -48,8 +49,8 @@ from judgebench.data.vocabulary import (
     words,
 )
 from judgebench.errors import Problem, SetupError, nearest, shorten, some
-from judgebench.records import ADJUDICATED, Status
-from judgebench.rubric import Metric, Rubric, normalise
+from judgebench.records import ADJUDICATED, Status, group_by_key
+from judgebench.rubric import Rubric, normalise
 from judgebench.studies.verdicts import is_like_a_model
 from judgebench.text import counted, listed
 
@@ -260,9 +261,11 @@ def _ask_item(draft: Draft, aside: Sequence[str], shared: Sequence[str]) -> None
     """Ask by which columns items are known: one, or two together, that tell rows apart."""
     labels = {*draft.free()} - {*shared}
     if len(labels) > max(MAX_KEY, len(draft.table)):
-        message = f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: "
-        message += "are its columns items, and its rows people? Write a row for each item and "
-        message += "person (in pandas: table.melt), with the columns item, annotator and label"
+        message = (
+            f"has {len(labels)} columns of labels and {counted(len(draft.table), 'row')}: "
+            "are its columns items, and its rows people? Write a row for each item and "
+            "person (in pandas: table.melt), with the columns item, annotator and label"
+        )
         raise SetupError(Problem(message, draft.name, 1, "", some(labels)))
     no_ids = {*aside, *labels, *draft.of("label", "verdict", "ignored")}
     able = [c for c in draft.columns if c not in no_ids]
@@ -522,9 +525,7 @@ def _ask_who(draft: Draft, about: Sequence[str]) -> None:
 
 def _alike_rows(draft: Draft, columns: Sequence[str]) -> str:
     """The first two rows that are alike in these columns."""
-    lines: dict[tuple[str, ...], list[int]] = {}
-    for line, cells in zip(draft.table.lines, draft.table.rows(*columns), strict=True):
-        lines.setdefault(cells, []).append(line)
+    lines = group_by_key(zip(draft.table.rows(*columns), draft.table.lines, strict=True))
     key = max(lines, key=lambda cells: len(lines[cells]) > 1)
     return f"rows {lines[key][0]} and {lines[key][1]} are both about {' · '.join(key)}"
 
@@ -586,11 +587,9 @@ def _settle_long(proposal: Proposal, who: str, columns: Sequence[str]) -> None:
 
 def _end_of_path(draft: Draft, column: str) -> str:
     """The name of a column without the path into nested values, where other columns share it."""
-    path, _, end = column.rpartition(".")
     root = f"{column.partition('.')[0]}."
-    is_path = path and end[:1].strip()  # as `Dr. Meyer` is none
-    shared = is_path and any(c != column and c.startswith(root) for c in draft.columns)
-    return end if shared else column
+    shared = is_path(column) and any(c != column and c.startswith(root) for c in draft.columns)
+    return column.rpartition(".")[2] if shared else column
 
 
 def _is_metric_name(proposal: Proposal, column: str) -> bool:
@@ -690,9 +689,8 @@ def _shares_labels(proposal: Proposal, column: str) -> bool:
 
 def _agree_by_chance(draft: Draft, item: Sequence[str], column: str) -> bool:
     """True where rows of one item have the same label hardly more often than any two rows."""
-    by_item: dict[tuple[str, ...], list[str]] = {}
-    for key, text in zip(draft.table.rows(*item), draft.texts(column), strict=True):
-        by_item.setdefault(tuple(key), []).append(plain_label(text))
+    labels = map(plain_label, draft.texts(column))
+    by_item = group_by_key(zip(draft.table.rows(*item), labels, strict=True))
     return _are_by_chance([p for texts in by_item.values() for p in combinations(texts, 2)])
 
 
@@ -860,8 +858,10 @@ def _check_counts(draft: Draft, columns: Sequence[str]) -> None:
     if len(paths) == 1 and "" not in paths and all(c.isdigit() for row in rows for c in row):
         sums = {sum(map(int, row)) for row in rows}
         if len(sums) == 1 and max(sums) > 1:
-            message = "holds counts of votes, and no labels: write a row, or an entry of a list, "
-            message += "for each vote"
+            message = (
+                "holds counts of votes, and no labels: write a row, or an entry of a list, "
+                "for each vote"
+            )
             raise SetupError(Problem(message, draft.name, None, paths.pop(), some(columns)))
 
 
@@ -920,9 +920,8 @@ def _settle_adjudicated(proposal: Proposal) -> None:
 def _check_agreed(proposal: Proposal) -> None:
     """Raise Ask where a column is called like labels settled on, or is always what most of the
     others say, as these are."""
-    draft, by_metric = proposal.labels, dict[str, list[str]]()
-    for column in draft.of("label"):
-        by_metric.setdefault(draft.columns[column].metric, []).append(column)
+    draft = proposal.labels
+    by_metric = group_by_key((draft.columns[c].metric, c) for c in draft.of("label"))
     for column in draft.of("reference"):
         right = {*draft.filled(column)}
         for metric, known in proposal.metrics.items():
@@ -1156,8 +1155,10 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
     _match_ids(proposal, draft)
     metric = draft.first("metric") or _same_metric_column(proposal, draft)
     if labels.of("first", "second") and not draft.of("first", "second"):
-        message = f"names no responses, as {labels.name} does in its columns "
-        message += f"{some(labels.of('first', 'second'))}: add these columns"
+        message = (
+            f"names no responses, as {labels.name} does in its columns "
+            f"{some(labels.of('first', 'second'))}: add these columns"
+        )
         raise SetupError(Problem(message, draft.name, 1, "", some(draft.columns)))
     aside = [c for c in (metric, *draft.of("repeat", "first", "second", "criterion")) if c]
     _settle_judge_column(proposal, draft, aside)
@@ -1315,8 +1316,10 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
         people |= {*proposal.labels.table.texts(column)}
     both = sorted({*(draft.table.texts(judge) if judge else ())} & people - {""})
     if both and "judge" not in draft.said.columns:
-        message = f"{both[0]} labelled, too, in {proposal.labels.name}: --as-judge {both[0]} puts "
-        message += "an annotator in a judge's place, and needs no table of verdicts"
+        message = (
+            f"{both[0]} labelled, too, in {proposal.labels.name}: --as-judge {both[0]} puts "
+            "an annotator in a judge's place, and needs no table of verdicts"
+        )
         raise SetupError(Problem(message, draft.name, None, judge, both[0]))
 
 
@@ -1480,14 +1483,14 @@ def _holds_replies(proposal: Proposal, draft: Draft, column: str) -> bool:
     texts = [text for text in draft.table.texts(column) if text]
     if not texts:
         return False
-    metrics = [_as_metric(labels) for labels in proposal.metrics.values() if len(labels) > 1]
+    metrics = [
+        Rubric.from_labels({LABEL: [*labels.values()]}).metrics[0]
+        for labels in proposal.metrics.values()
+        if len(labels) > 1
+    ]
     alone = len(metrics) == 1
     given = sum(any(metric.said_in(text, alone) for metric in metrics) for text in texts)
     return given > len(texts) / 2
-
-
-def _as_metric(labels: Labels) -> Metric:
-    return Rubric.from_labels({LABEL: [*labels.values()]}).metrics[0]
 
 
 def _spell_verdicts(proposal: Proposal, draft: Draft, column: str, metric: str) -> None:
@@ -1571,8 +1574,10 @@ def _check_judges(proposal: Proposal) -> None:
     names = [name for draft in tables if draft.of("verdict", "reply") for name in judges_of(draft)]
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
-        message = "two tables have verdicts of a judge of this name: name them apart, in Python "
-        message += "verdicts={'NAME': table, …}"
+        message = (
+            "two tables have verdicts of a judge of this name: name them apart, in Python "
+            "verdicts={'NAME': table, …}"
+        )
         raise SetupError(Problem(message, proposal.labels.name, None, "judge", twice[0]))
     proposal.judges = names
 

@@ -30,7 +30,7 @@ from judgebench.records import (
     Blindness,
     Dataset,
     HumanLabel,
-    canonical_json,
+    sha256_of,
 )
 from judgebench.rubric import Rubric
 from judgebench.text import as_name
@@ -157,8 +157,7 @@ def file_hash(path: Path) -> str:
     """The SHA-256 of a file's bytes as hex digits; of a feature's table, of its rows, which a
     database may hold in a file beside it. Raises OSError, and SetupError for such a table."""
     if read := reader_of_feature(path):
-        rows = canonical_json(read(table_in(path))).encode("utf-8", "surrogatepass")
-        return hashlib.sha256(rows).hexdigest()
+        return sha256_of(read(table_in(path)))
     with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

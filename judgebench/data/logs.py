@@ -84,13 +84,18 @@ class Log:
                 self.rows["answers"].append({"item_id": item, **row})
             item = items[key, as_text(text)]
             for by, metric, label, *_ in sample.labels:
-                row = {"item_id": item, "annotator": as_text(by), "metric": metric}
-                self.rows["labels"].append({**row, "label": as_text(label)})
+                self.rows["labels"].append({
+                    "item_id": item, "annotator": as_text(by), "metric": metric,
+                    "label": as_text(label),
+                })  # fmt: skip
             for by, metric, label, raw, status in sample.verdicts:
-                row = {"item_id": item, "judge": as_name(as_text(by)), "metric": metric}
-                row |= {"label": as_text(label), "raw": as_text(raw)}
-                row["status"] = "ok" if row["label"] else status
-                self.rows["verdicts"].append(row | {"repeat": str(counts[item, by, metric])})
+                label_text = as_text(label)
+                self.rows["verdicts"].append({
+                    "item_id": item, "judge": as_name(as_text(by)), "metric": metric,
+                    "label": label_text, "raw": as_text(raw),
+                    "status": "ok" if label_text else status,
+                    "repeat": str(counts[item, by, metric]),
+                })  # fmt: skip
                 counts[item, by, metric] += 1
 
 
@@ -391,8 +396,10 @@ def _deepeval(value: Value, log: Log) -> Iterator[Sample]:
     log.tool = "DeepEval"
     log.notes.append("a verdict says whether a score reaches the threshold of its metric")
     for case in cases:
-        columns = {"question": case["input"], "text": case["actualOutput"] or ""}
-        columns["reference"] = case.get("expectedOutput")
+        columns = {
+            "question": case["input"], "text": case["actualOutput"] or "",
+            "reference": case.get("expectedOutput"),
+        }  # fmt: skip
         yield Sample(case["name"], columns, map(_deepeval_verdict, case["metricsData"] or ()))
 
 

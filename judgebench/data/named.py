@@ -44,8 +44,10 @@ def named_sheet(
         if column.role == "ignored" and plain_name(name) not in _OF_STUDY
     ]  # fmt: skip
     if "item" not in kinds or kinds.isdisjoint(("label", "verdict", "reply", "text", "messages")):
-        message = f"unrecognised columns ({some(table.columns)}): say what they are in a "
-        message += "layout.yaml, as `judgebench init FILE` writes it"
+        message = (
+            f"unrecognised columns ({some(table.columns)}): say what they are in a "
+            "layout.yaml, as `judgebench init FILE` writes it"
+        )
         allowed = _NEEDED.replace("annotator", who)
         findings.add("unrecognised_file", message, (table.file, None), allowed=allowed)
         return None
@@ -66,8 +68,10 @@ def is_silver(table: Table, findings: Findings) -> bool:
     """True of labels that a model gave to learn from, which is reported."""
     if "silver" not in table.columns:
         return False
-    message = "holds labels of a machine, which never count as labels of people: name the file "
-    message += "in `stages` of a judge that learns"
+    message = (
+        "holds labels of a machine, which never count as labels of people: name the file "
+        "in `stages` of a judge that learns"
+    )
     findings.add("silver_label", message, (table.file, None), "silver")
     return True
 

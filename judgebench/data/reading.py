@@ -378,9 +378,9 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
     if not others:
         return first
     columns = {*map(plain_name, first.columns)}
-    message = f"has other columns than {first.name}, and both hold labels: write what each holds "
-    message += (
-        "into a layout.yaml, make them alike, or give the sheets that count: 'FILE, sheet NAME'"
+    message = (
+        f"has other columns than {first.name}, and both hold labels: write what each holds into a "
+        "layout.yaml, make them alike, or give the sheets that count: 'FILE, sheet NAME'"
     )
     raise_any([
         Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
@@ -391,8 +391,7 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
     }
     is_named = first.of("annotator") or any(c.who for c in first.columns.values())
     if not is_named and not _share_no_items(drafts):
-        who = [d.source.who or d.table.stem for d in drafts for _ in range(len(d.table))]
-        cells["annotator"] = who
+        cells["annotator"] = [d.source.who or d.table.stem for d in drafts for _ in d.table.lines]
     lines = [line for d in drafts for line in d.table.lines]
     return Draft(first.source, replace(first.table, columns=cells, lines=lines), first.said,
                  known=first.known, spell=first.spell, tables=drafts)  # fmt: skip

@@ -62,17 +62,16 @@ def read_label(metric: Metric, text: str, spelling: Spelling) -> CellLabel:
         label = spelling[spelt]
         return CellLabel(label) if label else _blank()
     if metric.several:
-        parts = [spelling.get(part) or part for part in listed_in(text)]
-        text = BETWEEN.join(parts)
+        text = BETWEEN.join(spelling.get(part) or part for part in listed_in(text))
     label = metric.parse(text) or metric.parse(plain_label(text)) if text else None
-    if label is None and (text == "" or is_blank_word(text)):
-        return _blank()
     if label is not None:
         return CellLabel(label)
-    options = ", ".join((*metric.options, *filter(None, spelling)))
-    allowed = f"{options}; `spell` or `blank` settles another text"
+    if text == "" or is_blank_word(text):
+        return _blank()
+    options = [*metric.options, *filter(None, spelling)]
     aliases = [alias for one in metric.labels for alias in one.aliases]
-    near = nearest(text, [*metric.options, *aliases, *filter(None, spelling)])
+    near = nearest(text, [*options, *aliases])
+    allowed = f"{', '.join(options)}; `spell` or `blank` settles another text"
     return CellLabel(None, "unknown_label", f"is not a label of {metric.id}{near}", allowed)
 
 
@@ -337,14 +336,12 @@ class SheetReader:
         """`read_label` of a metric and a text, once for the same two."""
         return cache(partial(_read_by, self.layout))  # not of `self`, which would outlive the rows
 
-    def _spelling(self, metric: str) -> Spelling:
-        return self.layout.spellings.get(metric, {})
-
     def _label_in(self, metric: Metric, text: str, pair: NamedPair | None) -> CellLabel:
         reading: CellLabel = self._read(metric.id, text)
         if not pair or not metric.preference:
             return reading
-        side = self._spelling(metric.id).get(text) or pair.place(metric, text)
+        spelling = self.layout.spellings.get(metric.id, {})
+        side = spelling.get(text) or pair.place(metric, text)
         is_other = side in self._responses  # of another row, called `b`, say
         reading = self._read(metric.id, side if is_other else side_of(side) or side)
         return reading._replace(label=reading.label and pair.turned(metric, reading.label))
@@ -372,9 +369,8 @@ class SheetReader:
             self._note("blank_label", "blank list cell, no labels", row, column)
             return
         listed = self.sheet.first("annotators")
-        names = [f"{CROWD}#{n}" for n in range(1, len(labels) + 1)]
-        if listed:
-            names = self._entries(row, listed) or []
+        slots = [f"{CROWD}#{n}" for n in range(1, len(labels) + 1)]
+        names = (self._entries(row, listed) or []) if listed else slots
         if len(names) != len(labels):
             message = f"lists {len(labels)} labels, and {listed!r} {len(names)} annotators"
             self._note("bad_list", message, row, column)
@@ -473,10 +469,9 @@ class SheetReader:
         except ValueError:
             if text in map(str.casefold, self.layout.failed) or is_failure_word(text):
                 return Status.FAILED
-            message, allowed = "is no status of a verdict", ", ".join(Status)
             column = self.sheet.first("status")
-            allowed += f" (or {each_as('ignored', [column]).flags()})"
-            self._note("bad_status", message, row, column, text, allowed)
+            allowed = f"{', '.join(Status)} (or {each_as('ignored', [column]).flags()})"
+            self._note("bad_status", "is no status of a verdict", row, column, text, allowed)
             return None
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from judgebench.data.vocabulary import ROLES, Column
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
+from judgebench.records import group_by_key
 
 Repeats = Literal["", "first", "last"]
 _SHORT = {"annotators": "label", "item": "item", "question": "group"}
@@ -224,9 +225,7 @@ _MEANS = {
 
 def _in_words(settings: TableSettings) -> Iterator[str]:
     """The words for settings: of columns, of texts, and of the rest."""
-    names_by_column: dict[Column, list[str]] = {}
-    for name, column in settings.columns.items():
-        names_by_column.setdefault(column, []).append(name)
+    names_by_column = group_by_key((column, name) for name, column in settings.columns.items())
     for column, names in names_by_column.items():
         yield f"{some(names)}: {column.in_words}"
     for text, label in settings.spell.items():

@@ -300,8 +300,10 @@ def check_frame(given: Any, name: str) -> None:
     """Raises SetupError for what is no DataFrame."""
     kinds = ("iloc", "column_names")  # of pandas, of Arrow
     if not hasattr(given, "columns") or not any(hasattr(given, kind) for kind in kinds):
-        message = "give a table: a DataFrame of pandas, a table of Arrow or the path of a file"
-        message += "; pd.DataFrame(x) makes one of lists and dicts"
+        message = (
+            "give a table: a DataFrame of pandas, a table of Arrow or the path of a file"
+            "; pd.DataFrame(x) makes one of lists and dicts"
+        )
         raise SetupError(Problem(message, "", None, name, f"the type {type(given).__name__}"))
 
 

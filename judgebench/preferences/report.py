@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judgebench.preferences.analysis import FORMAT_CEILING, Preferences
-from judgebench.records import Row
+from judgebench.records import Row, group_by_key
 from judgebench.results.blocks import (
     Block,
-    IntervalKind,
     Intervals,
     LabelledInterval,
     ReportSection,
@@ -204,13 +203,11 @@ def _win_rates(p: Preferences) -> Iterator[Intervals]:
     composites, or of the first metric alone."""
     measured = p.rows.values("metric", "win_rate")
     for metric in [m for m in measured if m in p.drawn] or measured[:1]:
-        lines: dict[str, list[LabelledInterval]] = {}
-        for row in p.rows.select("win_rate", metric=metric, against=""):
-            is_shown = row.statistic == ("judge" if row.judge else "humans")
-            if is_shown and not p.is_control(row.judge):
-                kind: IntervalKind = "judge" if row.judge else "human"
-                lane = LabelledInterval(row.judge or "Humans", kind, row.estimate)
-                lines.setdefault(row["system"], []).append(lane)
+        lines = group_by_key(
+            (row["system"], _lane(row))
+            for row in p.rows.select("win_rate", metric=metric, against="")
+            if row.statistic == ("judge" if row.judge else "humans") and not p.is_control(row.judge)
+        )
         yield Intervals(
             f"preferences_win_rates-{metric}",
             f"Win rates by humans and by each judge: {p.titles[metric]}",
@@ -218,3 +215,9 @@ def _win_rates(p: Preferences) -> Iterator[Intervals]:
             "Share won against all other systems, ties half",
             down="System",
         )
+
+
+def _lane(row: Row) -> LabelledInterval:
+    if row.judge:
+        return LabelledInterval(row.judge, "judge", row.estimate)
+    return LabelledInterval("Humans", "human", row.estimate)

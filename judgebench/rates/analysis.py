@@ -339,9 +339,7 @@ def estimate_population(population: Population, measures: Sequence[Measure], pla
     Raises SetupError for a column that the answers do not have, and where nobody labelled any.
     """
     n = len(population.clusters)
-    is_labelled = np.zeros(n, dtype=np.bool_)
-    for measure in measures:
-        is_labelled |= ~np.isnan(measure.targets[0].y)
+    is_labelled = np.any([~np.isnan(measure.targets[0].y) for measure in measures], axis=0)
     if not is_labelled.any():
         raise SetupError(Problem("no answer has a human label, so no rate can be estimated"))
     if plan.width is not None and plan.width <= 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judgebench.rates.analysis import ALL, NOBODY_SAID, Rates
-from judgebench.records import Estimate, Row
+from judgebench.records import Estimate, Row, group_by_key
 from judgebench.results.blocks import (
     Block,
     IntervalKind,
@@ -186,10 +186,13 @@ def _differences_table(r: Rates, metric: str) -> Table:
 
 def _figure(r: Rates, metric: str, judge: str, labels: Sequence[str]) -> Intervals:
     """Labels and groups down, an interval for each way."""
-    lines: dict[str, list[LabelledInterval]] = {}
-    for row in _rows(r, metric, judge, labels, _WAYS):
-        lane = LabelledInterval(_WAYS[row.statistic], _LANES[row.statistic], row.estimate)
-        lines.setdefault(_line(r, row), []).append(lane)
+    lines = group_by_key(
+        (
+            _line(r, row),
+            LabelledInterval(_WAYS[row.statistic], _LANES[row.statistic], row.estimate),
+        )
+        for row in _rows(r, metric, judge, labels, _WAYS)
+    )
     return Intervals(
         f"rates_{metric}", r.titles[metric],
         tuple((name, tuple(lanes)) for name, lanes in lines.items()), "Rate with its interval",

@@ -79,11 +79,6 @@ class Provenance:
         ]
 
 
-def provenance_of(sources: Mapping[str, str]) -> Provenance:
-    """The provenance of what is made now from these sources."""
-    return Provenance(date.today().isoformat(), sources, COMMAND.get())
-
-
 # A backslash before a bar would end a cell in some readers, so it is written as an entity.
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"} | {
     c: f"\\{c}" for c in "`*_[]|~$#@"
@@ -345,7 +340,7 @@ def write_in_place(
             )
         place.mkdir(parents=True, exist_ok=True)
         write_atomically(place / _SIZE, json.dumps({"answers": answers}).encode())
-        made = provenance_of(sources)
+        made = Provenance(date.today().isoformat(), sources, COMMAND.get())
         return write_report(parts, place, name=name, figures=figures, made=made), notice
 
 

@@ -179,15 +179,11 @@ def rests_on(table: Table, more: str = "") -> Iterator[str]:
         yield f"{DASH}: undefined."
 
 
-def p_text(p: float | None) -> str:
-    """`0.031`, `< 0.001`, `–` where undefined."""
-    return "< 0.001" if p is not None and p < 0.001 else format_number(p)
-
-
 def p_cell(p: Estimate) -> Cell:
-    """A p value, or a dash that says why there is none."""
-    remark = f"undefined: {p.reason or NO_REASON}" if p.value is None else ""
-    return Cell(p_text(p.value), remark=remark)
+    """`0.031` or `< 0.001`, or a dash that says why there is no p value."""
+    if p.value is None:
+        return Cell(DASH, remark=f"undefined: {p.reason or NO_REASON}")
+    return Cell("< 0.001" if p.value < 0.001 else format_number(p.value))
 
 
 def split_columns(table: Table, widths: Sequence[int], room: int) -> list[Table]:

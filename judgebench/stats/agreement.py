@@ -95,12 +95,7 @@ def krippendorff_alpha(level: Level) -> Statistic:
         expected = (n_c[..., :, None] * n_c[..., None, :] * d2).sum(axis=(-2, -1))
         return 1 - ratio((n - 1) * observed, expected)
 
-    def why(o: FloatArray) -> str:
-        if not o.any():
-            return NO_PAIR
-        return ONE_LABEL
-
-    return explained(alpha, why, OF_CORRELATION)
+    return explained(alpha, lambda o: ONE_LABEL if o.any() else NO_PAIR, OF_CORRELATION)
 
 
 def krippendorff_alpha_of_two(level: Level) -> Statistic:

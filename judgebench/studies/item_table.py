@@ -60,10 +60,9 @@ def _without_label(judge: JudgeVerdicts, metric: Metric, item: str) -> tuple[str
     if verdict.reason == TRAINED_ON:
         return "", TRAINED_ON
     label = verdict.labels.get(metric.id) or ""
-    is_ok = verdict.status is Status.OK
     if label in metric.abstain:
         return label, verdict.status.value
-    return "", NO_LABEL if is_ok else verdict.status.value
+    return "", NO_LABEL if verdict.status is Status.OK else verdict.status.value
 
 
 def _texts(metric: Metric, codes: IntArray) -> Texts:

@@ -155,14 +155,11 @@ class Humans:
         """The ratings of those who make the reference labels."""
         return self.ratings.of(self.makers)
 
-    @property
+    @cached_property
     def gold(self) -> IntArray:
         """The adjudicated labels that decide (rated,), -1 where there is none. None do that only
         repeat what the annotators said, their majority on nearly all items or one of them: such a
         consensus knows no more than they do. Of several right labels there are none either."""
-        return self._once("gold", self._gold)
-
-    def _gold(self) -> IntArray:
         gold, own = self.ratings.adjudicated, self.ratings.values
         if self.metric.several or not (gold >= 0).any():
             return np.full_like(gold, -1)
@@ -212,13 +209,12 @@ class Humans:
         their errors, so that nobody needs to be left out."""
         return self.makers if self.config.rule == "dawid_skene" else self.in_bar(kind)
 
-    @property
+    @cached_property
     def camps(self) -> tuple[tuple[str, ...], ...]:
         """The makers of each camp; empty where there are no camps, or only places in a list."""
         if self.has_places or self.metric.several:
             return ()
-        found = self._once("camps", lambda: camps(*self._labels))
-        return tuple(tuple(self.makers[a] for a in camp) for camp in found)
+        return tuple(tuple(self.makers[a] for a in camp) for camp in camps(*self._labels))
 
     def copied_pair(self, independent: Collection[str] = ()) -> Copy | None:
         """The makers, by column, of whom one may be copied; None without any, and of places in a
@@ -234,8 +230,7 @@ class Humans:
         place[rows] = np.arange(len(rows))
         kept = np.flatnonzero(place[self.ratings.rows] >= 0)
         kept = kept[np.argsort(place[self.ratings.rows[kept]])]
-        found = self.ratings
-        ratings = replace(found.at(kept), rows=place[found.rows[kept]])
+        ratings = replace(self.ratings.at(kept), rows=place[self.ratings.rows[kept]])
         clusters = answers.clusters[ratings.rows].occurring()
         return replace(self, ratings=ratings, truth=self.truth[rows], clusters=clusters)
 
@@ -244,11 +239,10 @@ class Humans:
         """The ratings of everybody who is a person and not a place in a list."""
         return self.ratings.of([a for a in self.ratings.annotators if not is_slot(a)])
 
-    @property
+    @cached_property
     def odd(self) -> UnusualLabelUse:
         """The `people`, by column, who use the labels as nobody else does."""
-        k = len(self.metric.labels)
-        return self._once("odd", lambda: odd_ones(self.people.values, self.clusters, k))
+        return odd_ones(self.people.values, self.clusters, len(self.metric.labels))
 
     @property
     def _labels(self) -> tuple[IntArray, Clusters, int]:
