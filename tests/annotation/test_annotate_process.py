@@ -143,7 +143,7 @@ def test_the_log_says_that_malformed_requests_came_and_nothing_of_them(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--host", "0.0.0.0"], "clear text"),
+        (["--host", "0.0.0.0", "--port", "0"], "clear text"),
         (["--cert", "nothing.pem"], "is no certificate"),
         (["--cert-key", "nothing.pem"], "needs a certificate: --cert"),
         (["--port", "99999"], "cannot be used"),
