@@ -47,8 +47,9 @@ class Sure:
     which it knows up to a normal error of the standard deviation `blur` in logits; `shift` makes it
     too sure. Where `informs` is 0 its confidence has nothing to do with the answer, where it is -1
     it is surest of what it most often gets wrong. It gives a share `blind` of the severe answers
-    the mildest label, and is sure of it. Of `a_question` answers to one question the judge errs on
-    all or none. With `draws` its label is the majority of so many, and its confidence their share.
+    the mildest label, and is sure of it; so does each annotator with a chance `overlooked`. Of
+    `a_question` answers to one question the judge errs on all or none. With `draws` its label is
+    the majority of so many, and its confidence their share.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Sure:
     shift: float = 0.0
     informs: int = 1
     blind: float = 0.0
+    overlooked: float = 0.0
     a_question: int = 1
     draws: int = 0
 
@@ -98,6 +100,12 @@ def sample(world: Sure, items: int, rng: np.random.Generator) -> Sample:
     confidence = np.where(is_blind, _MOST_SURE, confidence)
     # In steps of ten from 50 %: a point too sure in logits, and noisy.
     stated = np.round(expit(logit(np.clip(confidence, 0.01, 0.99)) + rng.normal(1, 1.5, items)), 1)
+    if world.overlooked:
+        is_missed = rng.random((len(own), items)) < world.overlooked
+        own = [
+            np.where(is_blind & missed, 0, labels)
+            for labels, missed in zip(own, is_missed, strict=True)
+        ]
     every = np.ones(items, dtype=np.bool_)
     study = Draw(true, np.stack(own, axis=1), judged, every, every, question, k)
     return Sample(study, confidence, np.clip(stated, 0.5, 0.9))

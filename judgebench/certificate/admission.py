@@ -16,9 +16,6 @@ from judgebench.runs.bench import Bench
 from judgebench.runs.folder import RunFolder
 from judgebench.studies.study import JudgeVerdicts, Study
 
-# What differs in every table of verdicts, and from machine to machine.
-_MAY_DIFFER = {"file", "rows", "draws", "expected", "runtime"}
-
 
 def admit(bench: Bench) -> Certificate:
     """Return the certificate that a benchmark names, without its verdicts. Raises SetupError where
@@ -48,9 +45,7 @@ def _alone(certificate: Certificate) -> list[Role]:
 
 def _check(certificate: Certificate, facts: Mapping[str, Any]) -> None:
     """Raises SetupError unless these are the facts of the judge that was certified."""
-    certified, here = certificate.judge.settings, as_json(facts)
-    keys = (certified.keys() | here.keys()) - _MAY_DIFFER
-    if differing := sorted(key for key in keys if certified.get(key) != here.get(key)):
+    if differing := certificate.judge.differing(as_json(facts)):
         message = "this judge is not as it was certified: decide again, or restore what differs"
         field, differs = f"alone: {certificate.judge.name}", ", ".join(differing)
         raise SetupError(Problem(message, "bench.yaml", None, field, differs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,8 @@ from judgebench.files import StrictModel, load_json, write_atomically
 from judgebench.records import sha256_of
 from judgebench.rubric import Rubric
 
+# What differs in every table of verdicts, and from machine to machine.
+_MAY_DIFFER = {"file", "rows", "draws", "expected", "runtime"}
 ALONE = "deciding alone where it is sure"
 
 Share = Annotated[float, AfterValidator(lambda share: round(float(share), 6))]
@@ -24,6 +27,11 @@ class CertifiedJudge(StrictModel):
     signature: str
     models: tuple[str, ...]
     settings: dict[str, Any]
+
+    def differing(self, settings: Mapping[str, Any]) -> list[str]:
+        """The keys of the judge that are other, or missing, in these settings, as JSON."""
+        keys = (self.settings.keys() | settings.keys()) - _MAY_DIFFER
+        return sorted(key for key in keys if self.settings.get(key) != settings.get(key))
 
 
 class LabelTest(StrictModel):

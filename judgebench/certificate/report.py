@@ -9,7 +9,7 @@ from judgebench.certificate.record import ALONE
 from judgebench.certificate.watch import Reason, Watched
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import Cell, Contents, Layout, in_per_cent
-from judgebench.text import counted, percent
+from judgebench.text import counted, listed, percent
 
 _NOTES = (
     "New labels revoke the certificate of a judge that stayed as it was with a chance of at most "
@@ -38,6 +38,8 @@ def watch_part(watched: Watched) -> ReportSection:
     text = (unchanged, *sentences, *_untested(watched))
     if watched.judge not in ("", watched.certificate.judge.name):
         text += (f"{watched.judge} is taken for the judge {watched.certificate.judge.name}.",)
+    if watched.differing:
+        text += (f"Other than at issue: the judge's {listed(watched.differing)}.",)
     tables = (_TESTS.listing(dict.fromkeys(_lines(watched))),)
     headline = _headline(watched)
     return ReportSection(

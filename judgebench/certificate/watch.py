@@ -14,6 +14,7 @@ import numpy as np
 from judgebench.certificate.issue import (
     LEVEL,
     JudgedLabels,
+    as_json,
     judge_of,
     judged_labels,
     shortfall,
@@ -70,7 +71,8 @@ class RoleCheck:
 
 @dataclass(frozen=True, repr=False)
 class Watched(Shown):
-    """A certificate with its checks. `judge` is the name of the judge in the new tables."""
+    """A certificate with its checks. `judge` is the name of the judge in the new tables, and
+    `differing` are its settings that are other than at issue, where both are known."""
 
     presented_by: ClassVar[str] = "judgebench.certificate.report:watch_part"
 
@@ -78,6 +80,7 @@ class Watched(Shown):
     now: datetime
     checks: tuple[RoleCheck, ...]
     judge: str = ""
+    differing: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,7 +110,8 @@ class Watched(Shown):
 
     @property
     def results(self) -> Results:
-        """Of each certified role: `changed`, `share`, and `evidence`, in powers of ten."""
+        """Of each certified role: `changed`, `share`, and `evidence`, in powers of ten, with the
+        number of questions after which it revoked the certificate (`alarm_after`)."""
         return Results(tuple(self._rows()))
 
     def _rows(self) -> Iterator[Row]:
@@ -118,7 +122,7 @@ class Watched(Shown):
             evidence = Estimate(
                 check.capital / math.log(10), n=check.questions, reason="evidence has no interval"
             )
-            alarm = {"alarm": "no" if check.alarm is None else check.alarm}
+            alarm = {"alarm_after": "never" if check.alarm is None else check.alarm}
             yield Row("watch", "changed", check.changed, *about, role)
             yield Row("watch", "share", check.share, *about, {**role, **tested})
             yield Row("watch", "evidence", evidence, *about, {**role, **alarm})
@@ -136,7 +140,10 @@ def watch_study(certificate: Certificate, study: Study | None = None) -> Watched
         _check(certificate, judged_labels(study, judge, role), is_certified)
         for role in certificate.roles
     )
-    return Watched(certificate, now, tuple(checks), judge.name)
+    settings, certified = as_json(judge.about or {}), certificate.judge
+    both_known = settings.keys() & certified.settings.keys()
+    differing = tuple(key for key in certified.differing(settings) if key in both_known)
+    return Watched(certificate, now, tuple(checks), judge.name, differing)
 
 
 def _is_certified(certificate: Certificate, answer: Answer) -> bool:

@@ -145,6 +145,14 @@ def test_another_judge_or_prompt_is_refused(folder: Path, call: Call, kind: str)
     assert not (folder / "bad").exists()
 
 
+def test_watch_names_the_settings_that_differ(folder: Path) -> None:
+    (folder / "v2.yaml").write_text(bench("new-", about="v2"))
+    study = jb.run(folder / "v2.yaml", folder / "v2")
+    watched = jb.watch(folder / "judge.json", study)
+    assert (watched.state, watched.differing) == ("valid", ("about",))
+    assert "Other than at issue: the judge's about." in str(watched)
+
+
 def test_another_rubric_is_refused(folder: Path, call: Call) -> None:
     (folder / "rubric.yaml").write_text(RUBRIC.replace("Harmful?", "Is it harmful?"))
     (folder / "bad.yaml").write_text(bench("new-", "alone: judge.json\n"))

@@ -33,7 +33,7 @@ def test_new_labels_of_the_same_kind_leave_it_valid(here: Path, call: Call) -> N
     printed = json.loads(out)
     assert (code, printed["state"], printed["reasons"]) == (0, "valid", []), err
     rows = {row["statistic"]: row for row in printed["watch"]}
-    assert (rows["share"]["n"], rows["evidence"]["alarm"]) == (200, "no")
+    assert (rows["share"]["n"], rows["evidence"]["alarm_after"]) == (200, "never")
     assert rows["share"]["low"] < rows["share"]["value"] < rows["share"]["high"]
     assert rows["changed"]["n"] == 0
 
