@@ -448,8 +448,7 @@ def _recorded(
 def _open(spec: JudgeConfig, about: tuple[Rubric, Prompt], folder: Path, kept_in: Path) -> LLMJudge:
     backend = open_backend(spec.backend, spec.settings, folder)
     if spec.knowledge:
-        library = open_library(spec.knowledge, folder, kept_in)
-        backend = LookingUp(backend, spec.knowledge, library)
+        backend = LookingUp(backend, spec.knowledge, open_library(spec.knowledge, folder, kept_in))
     return LLMJudge(spec, *about, backend)
 
 
