@@ -183,8 +183,7 @@ def export(study: Path, to: Path | None = None, *, calibration: bool = False) ->
     where there is nothing to write, or the file is something else, which is not overwritten."""
     with snapshot(study) as store:
         key, folder = key_of(store), store.path.parents[1]
-        rounds = _ROUNDS[calibration]
-        rows = rows_of(store, key, _screens(store, rounds))
+        rows = rows_of(store, key, _screens(store, _ROUNDS[calibration]))
         n_left_out = len(rows_of(store, key, store.screens)) - len(rows)
         table = [*rows, *_unlabelled(store, key, rows)]
         anchors = [*_anchor_rows(store, key)]

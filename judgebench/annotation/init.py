@@ -295,6 +295,5 @@ def study_in_words(path: Path, rubric: str) -> str:
     setup = load_setup(path)
     _, built = named_screens(setup)
     _check_sizes(setup, built)
-    size = counted(len(built), "item")
-    summary = f"an annotation study ({setup.config.task}) of {size}"
+    summary = f"an annotation study ({setup.config.task}) of {counted(len(built), 'item')}"
     return "\n".join([summary, *map(str, setup.dataset.warnings)])

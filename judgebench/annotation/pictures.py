@@ -77,7 +77,6 @@ def name_pictures(text: str, pictures: Mapping[str, Picture]) -> str:
 
     def named(match: re.Match[str]) -> str:
         alt, address = match.groups()
-        is_shown = address in pictures
-        return f"![{alt}](picture:{pictures[address].name})" if is_shown else match[0]
+        return f"![{alt}](picture:{pictures[address].name})" if address in pictures else match[0]
 
     return _IN_MARKDOWN.sub(named, text)

@@ -99,8 +99,7 @@ class Screen(StrictModel):
     @cached_property
     def hash(self) -> str:
         """Changes with anything that the annotator reads."""
-        shown = self.model_dump(mode="json", include={"sections", "fields"})
-        return content_hash(shown)
+        return content_hash(self.model_dump(mode="json", include={"sections", "fields"}))
 
     @cached_property
     def field_hashes(self) -> dict[str, str]:

@@ -521,10 +521,10 @@ async def running(
 ) -> AsyncIterator[None]:
     """The server answers there while this lasts; at the end, what is being saved is finished."""
     # A body that is packed could be a thousand times as large once it is read.
-    app = server.application()
     runner = web.AppRunner(
-        app, access_log=None, auto_decompress=False, shutdown_timeout=10, logger=server.log
-    )
+        server.application(), access_log=None, auto_decompress=False, shutdown_timeout=10,
+        logger=server.log,
+    )  # fmt: skip
     await runner.setup()
     assert runner.server
     watch = asyncio.create_task(server.connections.watch(runner.server))

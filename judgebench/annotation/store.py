@@ -167,8 +167,7 @@ class Store:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_TABLES)
-            values = ("format", json.dumps(FORMAT))
-            connection.execute("INSERT INTO meta VALUES (?, ?)", values)
+            connection.execute("INSERT INTO meta VALUES (?, ?)", ("format", json.dumps(FORMAT)))
             connection.commit()
         store = cls(path)
         store.set(**meta)
@@ -459,9 +458,7 @@ def _refusal(event: Event, screen: Screen) -> str:
     field = screen.field(event.field)
     if field is None:
         return "is not asked"
-    if event.label and not field.admits(event.label):
-        return "is no label"
-    return ""
+    return "" if not event.label or field.admits(event.label) else "is no label"
 
 
 def _hashed(token: str) -> str:

@@ -122,17 +122,16 @@ class ControlJudge:
     def verdict(self, item_id: str, content_hash: str, codes: IntArray) -> Verdict:
         """The verdict of one row of `codes()`."""
         empty = Verdict(item_id, content_hash, self.name, self.signature, Status.SKIPPED)
-        why = "no human label in the other half for "
-        return with_codes(empty, codes, self._fit.rubric, why)
+        return with_codes(empty, codes, self._fit.rubric, "no human label in the other half for ")
 
 
 def codes_of(by_metric: Iterable[IntArray], rubric: Rubric, answers: Sequence[Answer]) -> IntArray:
     """(answers, metrics): the place of each label in its metric's order, -1 for none, -2 where none
     is due; of (answers,) for each metric."""
-    columns = []
-    for metric, codes in zip(rubric.metrics, by_metric, strict=True):
-        is_due = of_kind(answers, metric, rubric)
-        columns.append(np.where(is_due, codes, _NOT_DUE).astype(np.int16))
+    columns = [
+        np.where(of_kind(answers, metric, rubric), codes, _NOT_DUE).astype(np.int16)
+        for metric, codes in zip(rubric.metrics, by_metric, strict=True)
+    ]
     return np.stack(columns, axis=1)
 
 

@@ -166,8 +166,7 @@ class RecordedJudge:
             reading = Reading(problems=("no reply",))
             if whole.raw:
                 (reading,) = read_reply(self._config.reply, whole.raw, *about)
-        due = self._owed(task.answer.kind)
-        lacking = [metric for metric in due if metric not in reading.labels]
+        lacking = [m for m in self._owed(task.answer.kind) if m not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]
         texts = dict.fromkeys(one.text or one.raw for one in said.values())
         reason = reading.reason or "; ".join(self._why(m, said) for m in lacking)

@@ -322,11 +322,10 @@ class LookingUp:
     def __init__(self, backend: Backend, config: KnowledgeConfig, library: Library) -> None:
         self._backend, self._config, self._library = backend, config, library
         self._stops = 0
-        about = dict(backend.describe())
         texts = content_hash([_MAY_ASK, _WITHOUT, _FOUND, _NOTHING, _MORE, _LAST])
-        asked = config.model_dump(include={"questions", "passages"})
-        about["knowledge"] = {**library.describe(), **asked, "instructions": texts}
-        self._about = about
+        limits = config.model_dump(include={"questions", "passages"})
+        knowledge = {**library.describe(), **limits, "instructions": texts}
+        self._about = {**backend.describe(), "knowledge": knowledge}
 
     @property
     def hosts(self) -> Iterable[str]:

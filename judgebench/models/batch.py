@@ -144,8 +144,7 @@ class OpenAI:
             fault = UnreachableError if isinstance(error, URLError) else TransientError
             raise fault(f"no answer from {url}: {error}") from None
         if status >= 300:
-            after = wait_asked_for(answer.headers)
-            done = failure(status, error_text(read_json(raw)), url, after)
+            done = failure(status, error_text(read_json(raw)), url, wait_asked_for(answer.headers))
             raise SetupError(f"the endpoint refuses the batch: {url}; {done.error}")
         return raw
 
@@ -196,9 +195,11 @@ class Batched:
 
     def __init__(self, backend: Backend, settings: BackendSettings, path: Path) -> None:
         if not hasattr(backend, "read_back"):
-            allowed = "openai-compatible:MODEL, without `knowledge`, which needs each reply before "
             message = "has no batch endpoint that is known: run this benchmark without batches"
-            allowed += "the next question"
+            allowed = (
+                "openai-compatible:MODEL, without `knowledge`, which needs each reply before the "
+                "next question"
+            )
             raise SetupError(Problem(message, field="backend", allowed=allowed))
         self._backend, self._settings, self._path = backend, settings, path
         self._single: Any = backend

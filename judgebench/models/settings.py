@@ -329,14 +329,13 @@ class BackendSettings(BaseModel):
     def check_fits(self, backend: str, allowed: Collection[str]) -> None:
         """Raises SetupError for every setting given that means nothing to `backend`, and for a key
         where its variable's name belongs."""
-        given = self.model_dump(exclude_defaults=True)
         problems = [
             Problem(
                 f"means nothing to a {backend} backend",
                 field=f"settings.{name}",
                 allowed=", ".join(sorted(allowed)) or "no settings",
             )
-            for name in given
+            for name in self.model_dump(exclude_defaults=True)
             if name not in allowed
         ]
         # What does not look like a variable's name may be the key itself: never show it.

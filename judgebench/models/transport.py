@@ -509,9 +509,10 @@ class _Stream:
         return await self._retrying(partial(self._transport.is_lost, call))(again)
 
     def _retrying(self, stop: Callable[[RetryCallState], bool], **hooks: Any) -> AsyncRetrying:
-        retry = retry_if_exception_type(TransientError)
-        wait = self._transport.wait
-        return AsyncRetrying(self._sleep, stop=stop, wait=wait, retry=retry, reraise=True, **hooks)
+        return AsyncRetrying(
+            self._sleep, stop=stop, wait=self._transport.wait,
+            retry=retry_if_exception_type(TransientError), reraise=True, **hooks,
+        )  # fmt: skip
 
     async def _try(self, call: _Call) -> Reply:
         async with self._door:

@@ -219,8 +219,7 @@ class _VllmEngine:
                 missing[ids] = grammar
             return listed
 
-        pieces = [token.piece for token in written]
-        return read_labels(output.outputs[0].text, pieces, fields, ask)
+        return read_labels(output.outputs[0].text, [token.piece for token in written], fields, ask)
 
     def _sampling(self, request: Request) -> Any:
         if request.labels_asked is not None:

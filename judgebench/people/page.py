@@ -18,7 +18,7 @@ from markupsafe import Markup
 from judgebench.data.findings import Findings
 from judgebench.data.formats import mark_forbidden
 from judgebench.data.tables import missing_columns, open_table
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.records import content_hash
 
 Item = Mapping[str, Any]
@@ -88,8 +88,7 @@ def read_decisions(
         problems += [replace(problem, file=str(path), line=line) for problem in wrong]
         if item:
             answers[item["id"]] = row
-    if problems := [*problems, *findings.errors]:
-        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+    raise_any(sorted([*problems, *findings.errors], key=lambda problem: problem.line or 0))
     return answers
 
 

@@ -140,6 +140,11 @@ def _unrelated(instance: TaskInstance, donor: TaskInstance) -> bool:
 
 
 TEXT_FLOOR, OPTION_FLOOR = 64, 8  # tokens that are kept before the argument loses any
+_NO_EXAMPLE: Mapping[EvaluatorKind, str] = {  # what is wrong with a split, by what reads it
+    "baseline": "is empty",
+    "expert-trained": "no instance of the split has an argument of an expert",
+    "llm-trained": "no instance of the split has an argument of a model",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +194,7 @@ class EvaluatorPlan:
     @property
     def own_seed(self) -> int:
         """A seed for this evaluator alone."""
-        what = [self.seed, self.task.name, self.kind, self.draw]
-        return int(content_hash(what), 16) % 2**31
+        return int(content_hash([self.seed, self.task.name, self.kind, self.draw]), 16) % 2**31
 
     def examples(self) -> Examples:
         """The examples that it is trained and tuned on. Raises SetupError for a split in which
@@ -204,10 +208,7 @@ class EvaluatorPlan:
             texts = self._read_beside(instances)
             read = [Example(i, texts[i.item_id]) for i in instances if i.item_id in texts]
             if not read:
-                whose = "a model" if self.kind == "llm-trained" else "an expert"
-                message = f"no instance of the split has an argument of {whose}"
-                problem = message if self.kind != "baseline" else "is empty"
-                raise SetupError(Problem(problem, field=f"{self.name}: {split}"))
+                raise SetupError(Problem(_NO_EXAMPLE[self.kind], field=f"{self.name}: {split}"))
             found[split] = read
         return Examples(_by_source(found["train"]), found["development"])
 
@@ -224,9 +225,8 @@ class EvaluatorPlan:
 def evaluator_names(task: str, kind: EvaluatorKind, draws: int) -> list[str]:
     """The names of the evaluators of all draws; the first of those that are not LLM-trained goes
     without a number."""
-    first = 0 if kind == "llm-trained" else 1
     names = [f"{task}-{kind}-{draw}" for draw in range(draws)]
-    return [f"{task}-{kind}"] * first + names[first:]
+    return names if kind == "llm-trained" else [f"{task}-{kind}", *names[1:]]
 
 
 def drawn_systems(

@@ -135,8 +135,7 @@ def read_ranks(paths: Sequence[Path]) -> HumanRanks:
             ranks[key] = int(match[1]) if match else None
             group = row.get("group", "") or item_id
             asked[task, item_id] = AskedItem(task, item_id, group, row.get("label", ""))
-    if problems:
-        raise SetupError(counted_once(problems))
+    raise_any(counted_once(problems))
     return _whole_items(ranks, asked)
 
 
@@ -148,8 +147,7 @@ def _row_problems(
     yield from (Problem("is blank", field=column, kind="blank") for column in blank)
     if row["rank"] and not _RANK.fullmatch(row["rank"]):
         allowed = "1 (best) to 5 (clearly wrong), or blank"
-        found = shorten(row["rank"])
-        yield Problem("is no rank", "", None, "rank", found, allowed, "no rank")
+        yield Problem("is no rank", "", None, "rank", shorten(row["rank"]), allowed, "no rank")
     if is_duplicate:
         yield Problem("the annotator ranked this argument before", field="rank", kind="twice")
 
@@ -211,8 +209,7 @@ def check_known(ranks: HumanRanks, arguments: Collection[tuple[str, str, str]]) 
     unknown = [" / ".join(key) for key in ranked if key not in arguments]
     message = "has human ranks, and is no argument that this run ranks (task / item / system)"
     problems = [Problem(message, field="human_ranks", found=x, kind=message) for x in unknown]
-    if problems:
-        raise SetupError(counted_once(problems))
+    raise_any(counted_once(problems))
 
 
 def copy_ranks(run: Path, paths: Sequence[Path]) -> None:

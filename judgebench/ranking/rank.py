@@ -339,9 +339,10 @@ def rank(scores: RankerScores, systems: Sequence[System], level: float = LEVEL) 
     else:
         reason = "; ".join(filter(None, (NO_INSTANCE, unscored)))
         none = Estimate(None, n=0, n_missing=table.n_missing, reason=reason)
-        tested = {"chi_square": none, "p": none}
-        others = {"controls_below": _NO_CONTROL, "average": _NO_SCORE}
-        groups = iter([("ranking", {}, {**tested, **others})])
+        estimates = {
+            "chi_square": none, "p": none, "controls_below": _NO_CONTROL, "average": _NO_SCORE,
+        }  # fmt: skip
+        groups = iter([("ranking", {}, estimates)])
     return [
         Row(
             analysis,
@@ -390,8 +391,7 @@ def _scored(table: Complete, level: float) -> tuple[list[Estimate], Estimate]:
     trained = table.trainings.mean(axis=1)
     if arguments:
         score = np.hstack([score, score[:, arguments].mean(axis=1, keepdims=True)])
-        average = trained[:, arguments].mean(axis=1, keepdims=True)
-        trained = np.hstack([trained, average])
+        trained = np.hstack([trained, trained[:, arguments].mean(axis=1, keepdims=True)])
     found = _means(table, score, level, "share" if table.is_share else "mean")
     found = list(map(with_trainings, found, trained.T))
     return found[:k], found[k] if arguments else _NO_SCORE

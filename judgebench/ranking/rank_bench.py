@@ -176,8 +176,8 @@ def init(file: Path, to: Path | None = None) -> list[str]:
             f"the test split holds {counted(n_groups, 'group')}: fewer than {_FEW_GROUPS} show "
             "little; add questions"
         )
-    wrote = [f"Wrote {path}" for path in paths]
-    return [*found, *wrote, f"Next: judgebench rank run {folder}"]
+    found += [f"Wrote {path}" for path in paths]
+    return [*found, f"Next: judgebench rank run {folder}"]
 
 
 def _columns(table: Table) -> dict[str, Any]:
@@ -342,8 +342,7 @@ def _check_examples(bench: RankBench, task: ProxyTask) -> None:
     argued = {i.item_id: "to be written" for i in bench.argued(task)}
     texts |= {generator.name: argued for generator in bench.proxy.generators}
     for kind in bench.proxy.evaluators.kinds:
-        plan = EvaluatorPlan(task, kind, bench.proxy.evaluators, bench.config.seed, texts)
-        plan.examples()
+        EvaluatorPlan(task, kind, bench.proxy.evaluators, bench.config.seed, texts).examples()
 
 
 def _check_ranks(bench: RankBench) -> HumanRanks | None:
@@ -461,8 +460,7 @@ def judge_all(
 ) -> None:
     """Put every argument on a ranked instance to the judges, as any run does. `budget` is for the
     verdicts alone. Raises what `run_bench.run` raises."""
-    tasks = read_tasks(folder.path)
-    answers = [answer for task in tasks for answer in task.answers().values()]
+    answers = [a for task in read_tasks(folder.path) for a in task.answers().values()]
     with closing(load_bench(bench.file, arguments=Dataset(answers, ()))) as judged:
         run_bench.run(judged, folder, budget=budget, progress=progress)
 

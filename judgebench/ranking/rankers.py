@@ -88,8 +88,7 @@ class KeptTask(_Kept):
     @property
     def shown(self) -> RankedTask:
         """The task as a report names it."""
-        n = len(self.instances)
-        return RankedTask(self.name, self.title, self.systems, self.left_out, n)
+        return RankedTask(self.name, self.title, self.systems, self.left_out, len(self.instances))
 
     @cached_property
     def systems(self) -> tuple[System, ...]:
@@ -484,14 +483,18 @@ def agree(
     _, n, k = both.values.shape
     if k < 2 or n == 0:
         reason = FEW_COMMON if k < 2 else NO_COMMON
-        found = [Estimate(None, n_missing=both.n_missing, reason=reason, level=level)]
-        found *= len(_AGREEMENT)
+        unknown = Estimate(None, n_missing=both.n_missing, reason=reason, level=level)
+        estimates = [unknown] * len(_AGREEMENT)
     else:
         mean = partial(_mean, both, undefined=LEVEL_RANKS, level=level)
-        found = [*mean(tau_b), mean(spearman)[0], _of_averages(both)]
-        found.append(mean(top_match, bounds=SHARE)[0])
+        estimates = [
+            *mean(tau_b),
+            mean(spearman)[0],
+            _of_averages(both),
+            mean(top_match, bounds=SHARE)[0],
+        ]
     keys = {"task": a.task, "ranker": a.ranker, "other": b.ranker, "over": ", ".join(both.systems)}
-    named = zip(_AGREEMENT, found, strict=True)
+    named = zip(_AGREEMENT, estimates, strict=True)
     return [Row("agreement", statistic, estimate, keys=keys) for statistic, estimate in named]
 
 
@@ -499,9 +502,8 @@ def _of_averages(both: Matched) -> Estimate:
     """tau_b of the two rankers' average ranks."""
     x, y = (places(values).mean(axis=0) for values in both.values)
     value = float(tau_b(x, y))
-    if np.isnan(value):
-        return Estimate(None, n=len(both.clusters), n_missing=both.n_missing, reason=LEVEL_AVERAGES)
-    return Estimate(value, n=len(both.clusters), n_missing=both.n_missing, reason=JUMPS)
+    unknown = Estimate(None, n=len(both.clusters), n_missing=both.n_missing, reason=LEVEL_AVERAGES)
+    return unknown if np.isnan(value) else replace(unknown, value=value, reason=JUMPS)
 
 
 # --- biases --------------------------------------------------------------------------------------
@@ -518,9 +520,8 @@ def length_bias(
     average.
     """
     both = match((scores, replace(scores, values=words, drawn=None)), systems)
-    missing = scores.n_missing + both.n_missing
-    both = replace(both, n_missing=missing)
-    rho = p = longest = Estimate(None, n_missing=missing, reason=FEW_RANKED, level=level)
+    both = replace(both, n_missing=scores.n_missing + both.n_missing)
+    rho = p = longest = Estimate(None, n_missing=both.n_missing, reason=FEW_RANKED, level=level)
     if len(both.systems) > 1:
         rho, p = _mean(both, spearman, LEVEL_LENGTHS if len(both.clusters) else NO_LENGTHS, level)
         longest, _ = _mean(both, top_match, NO_LENGTHS, level, SHARE)
@@ -547,8 +548,7 @@ def self_preference(
     both = match((akin, *others), systems)
     n = both.values.shape[1]
     if generator not in both.systems or len(both.systems) < 2 or n == 0:
-        missing = both.n_missing
-        none = Estimate(None, n_missing=missing, reason=NOT_COMMON, level=level)
+        none = Estimate(None, n_missing=both.n_missing, reason=NOT_COMMON, level=level)
         return none, none
     at, most = both.systems.index(generator), len(both.systems) - 1.0
 

@@ -192,8 +192,7 @@ def rankings_part(rankings: Rankings) -> ReportSection:
 def _about(task: RankedTask) -> str:
     """The number of instances, and which labels are not ranked."""
     left_out = f"; not ranked: {', '.join(task.left_out)}" if task.left_out else ""
-    n = counted(task.n_instances, "instance")
-    return f"{n}{left_out}."
+    return f"{counted(task.n_instances, 'instance')}{left_out}."
 
 
 # --- medals --------------------------------------------------------------------------------------

@@ -427,8 +427,7 @@ def _argument(value: Mapping[str, Any], path: Path, number: int) -> Argument:
 
 def argument_line(argument: Argument) -> str:
     """The argument as a line of JSON, without fields that are unknown."""
-    values = asdict(argument)
-    return to_line({k: v for k, v in values.items() if v or k == "text"})
+    return to_line({k: v for k, v in asdict(argument).items() if v or k == "text"})
 
 
 def write_arguments(path: Path, arguments: Iterable[Argument]) -> None:
@@ -475,8 +474,7 @@ def given_arguments(paths: Iterable[Path], tasks: Sequence[ProxyTask]) -> list[A
                 at = "/".join(item)
                 problems.append(Problem(message, str(path), number, "item_id", at, kind=message))
             arguments[*item, system] = argument
-    if problems:
-        raise SetupError(counted_once(problems))
+    raise_any(counted_once(problems))
     return list(arguments.values())
 
 
@@ -503,8 +501,7 @@ class ArgumentWriter:
         ]  # fmt: skip
         wanted = {content_hash([*way, i.item_id, i.question, i.context]): i for i in instances}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        ask = partial(self._request, task)
-        replies = write_kept(self.path, wanted, self.backend, ask, terms)
+        replies = write_kept(self.path, wanted, self.backend, partial(self._request, task), terms)
         return [self._argument(task, wanted[key], reply) for key, reply in replies.items()]
 
     def _request(self, task: ProxyTask, key: str, instance: TaskInstance) -> Request:

@@ -110,11 +110,9 @@ def read_table_task(
                 continue
             of_row: list[Problem] = []
             split = "" if key == "data" else key
-            instance = _instance(row, place, columns, labels, split, of_row)
-            instances.append(instance)
+            instances.append(_instance(row, place, columns, labels, split, of_row))
             problems += [replace(problem, file=str(path), line=line) for problem in of_row]
-    if problems:
-        raise SetupError(counted_once(problems))
+    raise_any(counted_once(problems))
     notes = [f"{without} rows without an argument are left out."] if without else []
     if sizes is not None:
         contents = [content_hash([i.text, i.options, i.context, i.argument]) for i in instances]

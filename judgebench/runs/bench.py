@@ -161,16 +161,6 @@ class LearntJudge(Judge, Protocol):
         return
 
 
-def no_judges(bench: Bench, folder: RunFolder) -> Sequence[LearntJudge]:
-    """No judge learns anything."""
-    return ()
-
-
-def no_variants(judges: Sequence[LLMJudge]) -> Iterable[Variant]:
-    """No judge is asked in another way."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Extension:
     """The answers, judges and settings that the feature of that name adds to one run.
@@ -188,9 +178,9 @@ class Extension:
     lines: Sequence[Mapping[str, Any]] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, BaseModel] = field(default_factory=dict)
-    variants: Callable[[Sequence[LLMJudge]], Iterable[Variant]] = no_variants
+    variants: Callable[[Sequence[LLMJudge]], Iterable[Variant]] = lambda judges: ()
     controls: tuple[Control, ...] = ()
-    learnt: Callable[[Bench, RunFolder], Sequence[LearntJudge]] = no_judges
+    learnt: Callable[[Bench, RunFolder], Sequence[LearntJudge]] = lambda bench, folder: ()
     told: tuple[str, ...] = ()
 
     @property

@@ -92,8 +92,7 @@ class RunFolder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                message = f"another process is writing to {self.path}; wait for it"
-                raise RunLocked(message) from None
+                raise RunLocked(f"another process is writing to {self.path}; wait for it") from None
             yield
 
     def manifest(self) -> dict[str, Any]:
@@ -205,10 +204,9 @@ class RunFolder:
 
     def ids_beside(self) -> set[str]:
         """The ids of the answers that were judged and are no part of the study."""
-        path = self.path / BESIDE
         if not self.has_beside:
             return set()
-        return {str(line.get("item_id")) for _, line in read_lines(path)}
+        return {str(line.get("item_id")) for _, line in read_lines(self.path / BESIDE)}
 
     def rubric(self) -> Rubric:
         """The rubric as used. Raises SetupError where it is missing or damaged."""
@@ -279,9 +277,8 @@ def noted(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def sealed(manifest: Mapping[str, Any]) -> bytes:
     """The text of run.json, which no change of a byte leaves sealed."""
-    text = to_json({**manifest, "seal": ""}, indent=2, sort_keys=True) + "\n"
-    found = text.encode("utf-8")
-    return _SEAL.sub(b'\n  "seal": "%s"' % _sum_of(found), found, count=1)
+    content = (to_json({**manifest, "seal": ""}, indent=2, sort_keys=True) + "\n").encode("utf-8")
+    return _SEAL.sub(b'\n  "seal": "%s"' % _sum_of(content), content, count=1)
 
 
 def is_sealed(content: bytes) -> bool:

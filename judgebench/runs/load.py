@@ -295,8 +295,10 @@ def bench_file(path: Path, init: str = "judgebench init") -> Path:
         if is_file(candidate):
             return candidate
     names = sorted(p.parent.name for p in shipped_folder("examples").glob("*/bench.yaml"))
-    message = f"no such file and no shipped example of that name{nearest(str(path), names)}"
-    message = f"{message}; shipped: {', '.join(names)}"
+    message = (
+        f"no such file and no shipped example of that name{nearest(str(path), names)}; shipped: "
+        f"{', '.join(names)}"
+    )
     raise SetupError(Problem(message, file=str(path)))
 
 
@@ -386,10 +388,9 @@ def _check_feature_keys(value: Mapping[str, object], file: Path) -> None:
     """Raises SetupError where a key is nearly one that says of what kind the judge is."""
     keys = [key for feature in FEATURES.values() for key in feature.judge_keys]
     near = {str(key): nearest(str(key), keys, 0.8) for key in value}
-    wrong = [
+    raise_any([
         Problem(f"is not a known key{hint}", str(file), field=k) for k, hint in near.items() if hint
-    ]
-    raise_any(wrong)
+    ])  # fmt: skip
 
 
 def _prompt_of(spec: JudgeConfig, rubric: Rubric, file: Path) -> Prompt:
@@ -447,8 +448,7 @@ def _recorded(
 def _open(spec: JudgeConfig, about: tuple[Rubric, Prompt], folder: Path, kept_in: Path) -> LLMJudge:
     backend = open_backend(spec.backend, spec.settings, folder)
     if spec.knowledge:
-        library = open_library(spec.knowledge, folder, kept_in)
-        backend = LookingUp(backend, spec.knowledge, library)
+        backend = LookingUp(backend, spec.knowledge, open_library(spec.knowledge, folder, kept_in))
     return LLMJudge(spec, *about, backend)
 
 

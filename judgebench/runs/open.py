@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import validate
 from judgebench.judges.recorded import (
     AsJudges,
@@ -80,8 +80,8 @@ def open_folder(
 
 def _check_names(as_judges: Collection[str], judges: Sequence[JudgeVerdicts]) -> None:
     message = "is the name of a judge too"
-    if names := sorted({judge.name for judge in judges}.intersection(as_judges)):
-        raise SetupError([Problem(message, field="as_judges", found=name) for name in names])
+    names = sorted({judge.name for judge in judges}.intersection(as_judges))
+    raise_any([Problem(message, field="as_judges", found=name) for name in names])
 
 
 def _run_in_words(manifest: Mapping[str, Any]) -> str:

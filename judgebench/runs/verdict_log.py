@@ -176,8 +176,7 @@ def verdict_line(verdict: Verdict) -> bytes:
     not an unknown one."""
     value = {name: x for name, default in _DEFAULTS if (x := getattr(verdict, name)) != default}
     if "usage" in value:
-        usage = verdict.usage
-        value["usage"] = {k: n for k in _COUNTS if (n := getattr(usage, k)) is not None}
+        value["usage"] = {k: n for k in _COUNTS if (n := getattr(verdict.usage, k)) is not None}
     for key in value.keys() & _RECORDS:
         value[key] = [asdict(record) for record in value[key]]
     return signed(to_line(value).encode("utf-8"))

@@ -214,9 +214,8 @@ def severities(study: Study, metric: Metric) -> Severities | None:
 
     humans = study.humans[metric.id]
     values = humans.made.values
-    each = _severity(metric, values)
     labelled = (values >= 0).any(axis=1)
-    rows, each = humans.ratings.rows[labelled], each[labelled]
+    rows, each = humans.ratings.rows[labelled], _severity(metric, values[labelled])
     if not len(rows):
         return None
     systems = pd.Series([study.answers[row].system for row in rows.tolist()])

@@ -93,9 +93,8 @@ def _numbers(
     }  # fmt: skip
     estimate = partial(clustered_estimate, level=level, n=n, n_missing=len(x) - n)
     sums = ClusterCounts(repeated_measures.spread_sums(x, clusters))
-    found = {key: estimate(sums, statistic) for key, statistic in statistics.items()}
-    found["runs"] = repeated_measures.runs_for_reliability(found["icc"])
-    return found
+    estimates = {key: estimate(sums, statistic) for key, statistic in statistics.items()}
+    return {**estimates, "runs": repeated_measures.runs_for_reliability(estimates["icc"])}
 
 
 def steady_rows(study: Study, read: ScorersRead) -> Iterator[Row]:

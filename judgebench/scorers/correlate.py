@@ -116,8 +116,7 @@ def _rows(
             x = np.stack([numbers[name] for name in names], axis=1)
             numbers[target] = mean_of_defined(x)
             (alpha,) = score_agreement(x, ["alpha"], clusters).values()
-            keys = {"raters": ", ".join(names)}
-            yield Row("agreement", "alpha", alpha, metric=target, keys=keys)
+            yield Row("agreement", "alpha", alpha, metric=target, keys={"raters": ", ".join(names)})
     pairs = [pair for pair in product(targets, columns) if pair[1] not in targets]
     if ranked:
         codes = frame["system"].replace("", None).factorize()[0] if "system" in frame else None
@@ -142,10 +141,9 @@ def _plain(read: Table, targets: Targets) -> Table:
         if width > 1:
             for i in range(width):
                 columns[f"{name}[{i}]"] = [of[i] if i < len(of) else "" for of in lists]
-        elif name in targets:
-            columns[name] = [_WORDS.get(cell.lower(), cell) for cell in cells]
         else:
-            columns[name] = cells
+            is_target = name in targets
+            columns[name] = [_WORDS.get(c.lower(), c) for c in cells] if is_target else cells
     return replace(read, columns=columns)
 
 

@@ -173,8 +173,7 @@ def _bertscore(config: SemanticConfig, model: str) -> PairScorer:
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         return Scored({"precision": precision, "recall": recall, "f1": f1}[config.measure])
 
-    settings = {"measure": config.measure, "idf": False, "layers": [layer]}
-    about = _about("bertscore", model, **settings)
+    about = _about("bertscore", model, measure=config.measure, idf=False, layers=[layer])
     return vectors.scorer(about, compare)
 
 
@@ -205,8 +204,9 @@ def _moverscore(model: str, answers: Sequence[Answer]) -> PairScorer:
             points += [text.states[words[weights > 0]], weights[weights > 0]]
         return Scored(1 - movers_distance(*points))
 
-    settings = {"idf": content_hash(corpora), "POT": version("POT"), "layers": layers}
-    about = _about("moverscore", model, **settings)
+    about = _about(
+        "moverscore", model, idf=content_hash(corpora), POT=version("POT"), layers=layers
+    )
     return vectors.scorer(about, compare)
 
 

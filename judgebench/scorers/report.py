@@ -154,8 +154,7 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] | None = None
 
 def _layout(table: str, level: str, stubs: tuple[str, ...], *notes: str) -> Layout:
     """The declaration of a table of coefficients at one level."""
-    title = _LEVELS[level]
-    return Layout(f"{table}_{level}", title, stubs, notes, headings=_HEADINGS, absent=None)
+    return Layout(f"{table}_{level}", _LEVELS[level], stubs, notes, headings=_HEADINGS, absent=None)
 
 
 def _coefficients(
@@ -280,8 +279,7 @@ def correlations_part(found: Correlations) -> ReportSection:
     sentences = tuple(_columns_in_words(found))
     together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
     same = redundancy_block(found.rows, on_screen=not targets)
-    title = "how scores go together"
-    return ReportSection("correlations", title, found.rows, (together, same))
+    return ReportSection("correlations", "how scores go together", found.rows, (together, same))
 
 
 def _columns_in_words(found: Correlations) -> Iterator[str]:

@@ -215,8 +215,7 @@ class KeptScores:
         rest = iter(new.items())
         while block := list(islice(rest, self.scorer.at_once)):
             scores = self.scorer.score([answer for _, answer in block])
-            pairs = zip(block, scores, strict=True)
-            self._keep({key: _finite(score) for (key, _), score in pairs})
+            self._keep({k: _finite(score) for (k, _), score in zip(block, scores, strict=True)})
             advance(len(block))
         return [cache[key] for key in keys]
 

@@ -158,8 +158,7 @@ def planted_verdicts(pairs: Pairs) -> Iterator[Row]:
 def _demanded(pairs: Pairs, items: Labels) -> Labels:
     """The index of the label asked for (items, metrics), -1 where none is."""
     metrics = pairs.study.rubric.metrics
-    demands = [label_indices(pairs.items[i].demand, metrics) for i in items]
-    return np.array(demands, dtype=np.int64)
+    return np.array([label_indices(pairs.items[i].demand, metrics) for i in items], dtype=np.int64)
 
 
 def _planted(
@@ -199,9 +198,8 @@ def self_consistency(pairs: Pairs) -> Iterator[Row]:
             clusters = Clusters(codes.codes.repeat(len(columns)), codes.n)
             k = max(len(metrics[column].labels) for column in columns)
             numbers = self_agreement(flat, majority(flat, k), truth, clusters, k, level)
-            keys = {"recipe": recipe}
             for statistic, estimate in numbers.items():
-                yield Row("consistency", statistic, estimate, name, metric, keys)
+                yield Row("consistency", statistic, estimate, name, metric, {"recipe": recipe})
 
 
 def majority(ratings: IntArray, k: int) -> Labels:

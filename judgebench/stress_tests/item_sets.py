@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, SetupError, raise_any
 from judgebench.files import (
     StrictModel,
     drop_torn_line,
@@ -121,9 +121,8 @@ def _false_claim(item: AlteredAnswer) -> str:
         return "no false claim is stated"
     if not asserts(item.text, item.false_claim, beyond=item.true_claim):
         return "no sentence of it says the false claim"
-    if asserts(item.parent.text, item.false_claim, beyond=item.true_claim):
-        return "its parent says the false claim too"
-    return ""
+    is_in_parent = asserts(item.parent.text, item.false_claim, beyond=item.true_claim)
+    return "its parent says the false claim too" if is_in_parent else ""
 
 
 def _true_claim(item: AlteredAnswer) -> str:
@@ -131,9 +130,8 @@ def _true_claim(item: AlteredAnswer) -> str:
         return "no true claim is stated"
     if normalise(item.true_claim) == normalise(item.false_claim):
         return "the true and the false claim are the same"
-    if asserts(item.text, item.true_claim, beyond=item.false_claim):
-        return "a sentence of it still says the true claim"
-    return ""
+    is_in_text = asserts(item.text, item.true_claim, beyond=item.false_claim)
+    return "a sentence of it still says the true claim" if is_in_text else ""
 
 
 def _unannounced(item: AlteredAnswer) -> str:
@@ -247,8 +245,7 @@ def read_set(
             else "it is empty"
         )
         problems.append(Problem(message, file=str(path)))
-    if problems:
-        raise SetupError(sorted(problems, key=lambda problem: problem.line or 0))
+    raise_any(sorted(problems, key=lambda problem: problem.line or 0))
     return items
 
 
@@ -265,11 +262,12 @@ def _lines(path: Path, problems: list[Problem]) -> Iterator[tuple[int, _Line]]:
 
 
 def _item(line: _Line, path: Path, must_worsen: MetricLabels) -> AlteredAnswer:
-    values = {name: getattr(line, name) for name in _OF_ITEM}
-    values["must_worsen"] = must_worsen
-    values["recipe"] = line.recipe or path.stem
-    texts = [line.question, line.parent, line.text]
-    values["recipe_hash"] = line.recipe_hash or content_hash(texts)
+    values = {
+        **{name: getattr(line, name) for name in _OF_ITEM},
+        "must_worsen": must_worsen,
+        "recipe": line.recipe or path.stem,
+        "recipe_hash": line.recipe_hash or content_hash([line.question, line.parent, line.text]),
+    }
     of_parent = {name: getattr(line, name) for name in _OF_PARENT}
     parent_id = line.parent_id or f"{line.item_id}-parent"
     parent = Answer(parent_id, line.parent, parts=line.parts, **of_parent)

@@ -324,16 +324,16 @@ def _by_rule(
     order: SetOrder,
     progress: Progress,
 ) -> GenerationCounts:
-    settings = StressSettings(attacks=(name,))
-    attacks, _ = read_attacks(settings, rubric, rubric)
+    attacks, _ = read_attacks(StressSettings(attacks=(name,)), rubric, rubric)
     plan = make_plan(attacks, answers, (), rubric, seed=order.seed, sample=order.limit)
     (of_rule,) = plan.made
     every = [*of_rule.items, *of_rule.rejected]
     if not every:
         plan.refuse_empty()
     new = [i for i in every if not file.has(i.item_id, i.recipe_hash, i.generator, order.seed)]
-    made = GenerationCounts(len(new), len(every) - len(new))
-    made.nothing_to_change = len(of_rule.nothing)
+    made = GenerationCounts(
+        asked=len(new), made_before=len(every) - len(new), nothing_to_change=len(of_rule.nothing)
+    )
     progress.start(name, len(every), made.made_before)
     for item in new:
         file.add(item)

@@ -131,8 +131,7 @@ PROBES = StressTable(
 
 
 def _tricks(stress: StressResult) -> list[Row]:
-    rows = _worst_first(stress, "planted", "success")
-    return [row for row in rows if row["recipe"] != EVERY]
+    return [row for row in _worst_first(stress, "planted", "success") if row["recipe"] != EVERY]
 
 
 PLANTED = StressTable(
@@ -251,8 +250,7 @@ def _summary(stress: StressResult, judge: str) -> Iterator[tuple[str, Content]]:
 
 
 def _no_label(stress: StressResult, judge: str) -> Estimate:
-    about = {"judge": judge, "metric": EVERY, "recipe": EVERY}
-    return stress.number("planted", "no_label", **about)
+    return stress.number("planted", "no_label", judge=judge, metric=EVERY, recipe=EVERY)
 
 
 def _worst(rows: Iterable[Row], judge: str) -> tuple[str, Estimate]:

@@ -68,8 +68,10 @@ def blocks_of(train: TrainingSet, stages: Sequence[str], seed: int) -> Sequence[
 
 def described(blocks: Sequence[Block], seed: int) -> Mapping[str, Any]:
     """A description of a training's blocks from its facts."""
-    sizes = [{"data": block.name, "n": len(block.train)} for block in blocks]
-    return {"stages": sizes, "stages_seed": seed}
+    return {
+        "stages": [{"data": block.name, "n": len(block.train)} for block in blocks],
+        "stages_seed": seed,
+    }
 
 
 def joined(sets: Sequence[TrainingSet]) -> TrainingSet:
@@ -216,14 +218,14 @@ def open_examples(entry: ExamplesConfig, bench: Bench, folder: Path) -> Examples
     """The learner of an entry. Raises SetupError where its judge cannot be shown cases."""
     field = f"judges.{entry.name}.from"
     asks = open_adviser(bench, entry.source, field, folder)
-    prompt, allowed = (
-        asks.judge.prompt,
-        "a prompt that shows one answer, whose reply is json or brackets",
-    )
+    prompt = asks.judge.prompt
     is_plain = prompt.reply in ("json", "brackets") and prompt.shows == "answer"
     if not is_plain or asks.judge.config.knowledge:
-        message = "gives reasons with its labels, looks things up or is shown several texts, and "
-        message += "labelled answers have labels alone to show"
+        message = (
+            "gives reasons with its labels, looks things up or is shown several texts, and "
+            "labelled answers have labels alone to show"
+        )
+        allowed = "a prompt that shows one answer, whose reply is json or brackets"
         raise SetupError(Problem(message, str(bench.file), None, field, asks.judge.name, allowed))
     return Examples(asks, entry.k)
 

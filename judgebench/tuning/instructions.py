@@ -127,8 +127,7 @@ class _Search:
 
     def _labels(self, rubric: Rubric, part: TrainingSet) -> IntArray:
         """(metrics, answers): what the judge says by this wording."""
-        name = f"wording-{rubric.content_hash}"
-        judge = self.judge.asked_otherwise(name, rubric=rubric)
+        judge = self.judge.asked_otherwise(f"wording-{rubric.content_hash}", rubric=rubric)
         return judged_labels(judge, part, self.folder, self.work)
 
     def _revised(self, parent: Rubric, shown: TrainingSet, number: int) -> Rubric | None:

@@ -114,8 +114,7 @@ def _ways(
         for name, cells in _examined(material, bench):
             yield name, entry, cells
     if len(stages := getattr(entry, "stages", ())) > 1:
-        shuffled = entry.model_copy(update={"stages": (*stages, SHUFFLED)})
-        yield SHUFFLED, shuffled, material.cells
+        yield SHUFFLED, entry.model_copy(update={"stages": (*stages, SHUFFLED)}), material.cells
     if entry.rounds:
         yield "unrevised", entry.model_copy(update={"rounds": None}), material.cells
 
@@ -202,8 +201,7 @@ def learner_of(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:
     if not (isinstance(entry, Learn) and entry.rounds):
         return learner
     home = folder.path / FOLDER / entry.name
-    panel = panel_of(entry.name, entry.rounds, bench, home)
-    return Rounds(learner, entry.rounds, panel, home)
+    return Rounds(learner, entry.rounds, panel_of(entry.name, entry.rounds, bench, home), home)
 
 
 def _plain_learner(entry: LearntEntry, bench: Bench, folder: RunFolder) -> Learner:

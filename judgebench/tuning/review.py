@@ -122,8 +122,11 @@ def _shown(item: Item) -> Item:
 def page_item(key: str, title: str, answer: tuple[str, str], sections: list[Any]) -> Item:
     """An item of a page: question and text of an answer, and what else is to be read."""
     question, text = answer
-    texts = [["Question", question], ["Answer", text], *sections]
-    return {"id": key, "title": title, "sections": texts}
+    return {
+        "id": key,
+        "title": title,
+        "sections": [["Question", question], ["Answer", text], *sections],
+    }
 
 
 def decided(

@@ -83,8 +83,7 @@ def verdicts(members: Mapping[str, str], run: RunFolder) -> Features:
         came = any(verdict and verdict.status is not Status.FAILED for verdict in given)
         return Status.UNPARSED if came else Status.FAILED
 
-    about = {"from": dict(members)}
-    return Features(about, of, without=without, needs=tuple(members))
+    return Features({"from": dict(members)}, of, without=without, needs=tuple(members))
 
 
 def columns_of(label: NDArray[np.int64], p: FloatArray) -> FloatArray:

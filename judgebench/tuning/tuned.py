@@ -167,8 +167,7 @@ class TunedJudge(ByLearner):
         if bases_of(told) != bases_of(exported.about):
             message = "stands on other weights, another encoder or another prompt"
             raise SetupError(Problem(message, str(entry.folder), found=entry.name))
-        self._folder = entry.folder
-        self._exported = exported
+        self._entry = entry
         self._known: set[str] = set()
         about = {
             "judge": "tuned",
@@ -186,8 +185,8 @@ class TunedJudge(ByLearner):
 
     def cells(self, answers: IndexedAnswers, parents: Mapping[str, str]) -> IntArray:
         questions = (answer.question for answer in answers if answer.question)
-        known_questions = known_texts(questions, self._exported.questions)
-        texts = known_texts((answer.text for answer in answers), self._exported.texts)
+        known_questions = known_texts(questions, self._entry.exported.questions)
+        texts = known_texts((answer.text for answer in answers), self._entry.exported.texts)
         own = {a.item_id for a in answers if a.question in known_questions or a.text in texts}
         self._known |= own | {item for item in answers.item_ids() if parents.get(item) in own}
         # What is known comes after the others, so that these are judged together.
@@ -195,7 +194,7 @@ class TunedJudge(ByLearner):
         return np.array(found, dtype=np.int64)
 
     def judge(self, tasks: Iterable[Task]) -> Iterator[Verdict]:
-        folder = self._folder
+        folder = self._entry.folder
         for known, some in groupby(tasks, key=lambda task: task.answer.item_id in self._known):
             judge = partial(map, _skipped) if known else partial(self.learner.judge, folder=folder)
             yield from self._named(judge(some))
