@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from judgebench.errors import MissingExtra, RunError
 from judgebench.files import disk_errors
@@ -78,6 +81,22 @@ class Training:
             if n_worse >= self.evaluation.patience:
                 return True
         return sum("loss" in entry for entry in log) >= self.n_steps
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from this seed, and leave the caller's random states as they were."""
+    import torch
+    from transformers import set_seed
+
+    states = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng():
+            set_seed(seed)
+            yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
 
 
 def run(training: Training, folder: Path, signature: str, watch: Watch) -> Sequence[Entry]:

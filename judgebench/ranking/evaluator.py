@@ -30,6 +30,7 @@ from judgebench.learning.trainer import (
     has_bf16,
     memory_errors,
     run,
+    seeded,
 )
 from judgebench.models.checkpoints import (
     Encoder,
@@ -190,8 +191,6 @@ def train(
     wanted.
     """
     import_torch()
-    from transformers import set_seed
-
     examples = plan.examples()
     encoder = identify(str(find_encoder(plan.config.encoder)))["sha256"]
     about = [_RECIPE, plan.task.name, list(plan.task.labels), plan.kind, examples.content_hash]
@@ -205,8 +204,7 @@ def train(
         (folder / MANIFEST).unlink(missing_ok=True)
     watch = Watch(f"{plan.name}: training", progress or NoProgress(), stop or Stop())
     began = time.perf_counter()
-    with memory_errors(_MEMORY):
-        set_seed(plan.own_seed)
+    with memory_errors(_MEMORY), seeded(plan.own_seed):
         training = _Training(plan, examples)
         log = run(training.steps(), folder, signature, watch)
     content = {

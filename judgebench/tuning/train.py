@@ -23,6 +23,7 @@ from judgebench.learning.trainer import (
     has_bf16,
     memory_errors,
     run,
+    seeded,
 )
 from judgebench.models.checkpoints import (
     BASE,
@@ -162,15 +163,12 @@ def train(
     where the loss or the memory runs out of bounds, DiskFailed, and Interrupted where it is to
     stop.
     """
-    from transformers import set_seed
-
     identity = identify(local_path(config.model))
     texts = [[[example.ids, example.places] for example in block] for block in blocks]
     signature, adapter = content_hash([_FORM, identity, config.recipe, texts]), folder / ADAPTER
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with memory_errors(MEMORY):
-        set_seed(config.seed)
+    with memory_errors(MEMORY), seeded(config.seed):
         training = _Training(blocks, identity, config, watch)
         log = run(training.steps(), adapter, signature, watch)
     return training.facts([entry["loss"] for entry in log if "loss" in entry])
