@@ -48,8 +48,15 @@ import yaml
 from numpy.typing import NDArray
 
 import judgebench as jb
-from judgebench.decisions.conditions import Finding, choose_threshold, filters_well, findings
+from judgebench.decisions.conditions import (
+    by_latent_classes,
+    choose_threshold,
+    conditions_of,
+    filters_well,
+    findings,
+)
 from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
+from judgebench.decisions.decision import Condition, State
 from judgebench.decisions.guards import why_derived
 from judgebench.decisions.rule import DecisionRule
 from judgebench.judges.judge import Task
@@ -305,6 +312,23 @@ def study(
     return study_counts(side, found.judged, found.asked, controls)
 
 
+def conditions(
+    found: Draw, side: HumanSide, bar: Bar, counts: StudyCounts, rule: DecisionRule = RULE
+) -> list[Condition]:
+    """What REPLACE requires of the study, as a decision measures it: the severe gap by two latent
+    classes where there are two labels, all given, three annotators or more, and one item a
+    question. They are fitted where the decision may hang on them."""
+    measured = conditions_of(counts, rule)
+    is_whole = found.asked.all() and (found.judged >= 0).all() and (found.own >= 0).all()
+    is_alone = len(np.unique(found.clusters)) == len(found.true)
+    several = found.own.shape[1] > 2 and bar.kept.sum() > 1
+    has_classes = (side.severe, found.k) == (1, 2) and is_whole and is_alone and several
+    if not has_classes or not simulate.depends_on_gap(measured):
+        return measured
+    labels = np.column_stack([found.own, found.judged])
+    return by_latent_classes(measured, counts, rule, labels, bar)
+
+
 WORLDS = scenarios("worlds", World)
 
 
@@ -382,10 +406,9 @@ def _everybody(world: World) -> tuple[Draw, NDArray[np.bool_], HumanSide, StudyC
 def is_good(world: World) -> bool:
     """Whether the population meets every condition."""
     found, _, side, counts = _everybody(world)
-    conditions = findings(counts, RULE, counts.how_many[None, :])
     reached = all(
         f.found.value[0] >= f.bound if f.at_least else f.found.value[0] <= f.bound
-        for f in conditions
+        for f in findings(counts, RULE, counts.how_many[None, :])
         if not np.isnan(f.found.value[0])
     )
     return reached and not gate_of(found, side)
@@ -428,7 +451,8 @@ def run_world(world: World, draws: int, seed: int) -> Tally:
         choice = None if gate or found.nominal else first_pass(found, side.truth)
         counts = study(found, side, rng)
         same = not gate and np.array_equal(bar.kept, kept) and _labels(counts) == _labels(whole)
-        _decide((counts, gate, choice), world, true if same else {}, tally)
+        outcome = outcome_of(conditions(found, side, bar, counts), gate, choice)
+        _count((counts, outcome, choice), world, true if same else {}, tally)
         for name, replaces in naive_rules(found, median_label(found.own, "upper")):
             tally.naive[name] += replaces
         tally.draws += 1
@@ -455,33 +479,37 @@ def _labels(counts: StudyCounts) -> list[int]:
     return [] if used is None else np.flatnonzero(used).tolist()
 
 
-def _decide(
+def _count(
     made: tuple[StudyCounts, str, Choice | None], world: World, true: dict[str, float], tally: Tally
 ) -> None:
     """`true` is empty where the study's intervals are those of something else."""
-    counts, gate, choice = made
-    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
-    outcome = outcome_of(conditions, gate, choice)
+    counts, outcome, choice = made
     tally.outcomes[outcome] += 1
     if outcome == "ASSIST" and choice is not None:
         place = int(min(choice.threshold, len(world.shares)))
         sent, missed = filters(world)[place]
         tally.wrong_assist += bool(sent > RULE.assist.sent or missed > RULE.assist.missed)
-    for f in conditions:
+    for f in findings(counts, RULE, counts.how_many[None, :]):
         if true and not np.isnan(f.found.low[0]):
             tally.defined[f.key] += 1
             tally.covered[f.key] += bool(f.found.low[0] <= true[f.key] <= f.found.high[0])
 
 
-def outcome_of(conditions: Sequence[Finding], gate: str, choice: Choice | None) -> str:
+def outcome_of(measured: Sequence[Condition], gate: str, choice: Choice | None) -> str:
     """What the rule says of a study."""
-    if not gate and all(f.met[0] for f in conditions):
+    states = {condition.state for condition in measured}
+    if not gate and states <= {State.MET}:
         return "REPLACE"
     if not gate and assists(choice):
         return "ASSIST"
-    if gate != "camps" and any(f.not_met[0] for f in conditions):
+    if gate != "camps" and State.NOT_MET in states:
         return "DO NOT USE"
     return "CAN'T TELL"
+
+
+def is_met(measured: Sequence[Condition]) -> bool:
+    """Whether every condition is met."""
+    return all(condition.state is State.MET for condition in measured)
 
 
 def naive_rules(found: Draw, truth: IntArray) -> Iterator[tuple[str, bool]]:
@@ -653,12 +681,11 @@ def _decided(
 ) -> tuple[str, Draw]:
     every, k = np.ones(len(of.true), dtype=np.bool_), len(of.rubric.metrics[0].labels)
     found = Draw(of.true, of.own, judged, every, every, of.answers.clusters.codes, k, k > LEVELS)
-    side, _ = side_of(found)
+    side, bar = side_of(found)
     counts = study(found, side, rng, controls)
     gate = gate_of(found, side)
     choice = None if gate or found.nominal else first_pass(found, side.truth)
-    conditions = list(findings(counts, RULE, counts.how_many[None, :]))
-    return outcome_of(conditions, gate, choice), found
+    return outcome_of(conditions(found, side, bar, counts), gate, choice), found
 
 
 def taught_table(results: Iterable[tuple[Taught, Learnt]]) -> Iterator[str]:
@@ -826,11 +853,10 @@ def _first(found: Draw, items: int) -> Draw:
 
 def _replaces(found: Draw, levels: Sequence[float], rng: np.random.Generator) -> list[bool]:
     """Whether REPLACE is said with intervals of each of the levels."""
-    side, _ = side_of(found)
+    side, bar = side_of(found)
     counts = study(found, side, rng)
     rules = [RULE.model_copy(update={"level": level}) for level in levels]
-    one = counts.how_many[None, :]
-    met = [all(f.met[0] for f in findings(counts, rule, one)) for rule in rules]
+    met = [is_met(conditions(found, side, bar, counts, rule)) for rule in rules]
     return met if any(met) and not gate_of(found, side) else [False] * len(levels)
 
 
@@ -922,10 +948,9 @@ def margins_of(world: World, draws: int, seed: int) -> list[str]:
     said, rng = np.zeros(len(rules), dtype=int), np.random.default_rng([seed, *world.name.encode()])
     for _ in range(draws):
         found = draw(world, world.items, rng)
-        side, _ = side_of(found)
+        side, bar = side_of(found)
         counts = study(found, side, rng)
-        one = counts.how_many[None, :]
-        said += [all(f.met[0] for f in findings(counts, rule, one)) for rule in rules]
+        said += [is_met(conditions(found, side, bar, counts, rule)) for rule in rules]
     right = "wrong" if is_wrong(world) else "right"
     about = (world.name, f"{world.items * world.shares[-1]:,.0f}", right)
     return [*about, *(_share(int(n), draws) for n in said)]
@@ -1064,7 +1089,7 @@ def run_sets(world: Sets, draws: int, seed: int) -> tuple[Counter[str], float, f
     for _ in range(draws):
         _, judged, own, clusters = draw_sets(world, world.items, rng)
         counts = sets_study(judged, own, clusters, world.labels)
-        said[outcome_of([*findings(counts, RULE, counts.how_many[None, :])], "", None)] += 1
+        said[outcome_of(conditions_of(counts, RULE), "", None)] += 1
     return said, *true_gaps(world)
 
 

@@ -24,9 +24,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
-from decisions import RULE, WORLDS, Draw, World, draw, settled, side_of, study
+from decisions import RULE, WORLDS, Draw, World, conditions, draw, settled, side_of, study
 
-from judgebench.decisions.conditions import findings
 from judgebench.decisions.counts import StudyCounts
 from judgebench.decisions.decide import plan_sample_size
 from judgebench.decisions.decision import Condition, Outcome
@@ -70,9 +69,9 @@ def outcome_of(conditions: Sequence[Condition]) -> Outcome:
 
 def decided(found: Draw, rng: np.random.Generator) -> tuple[StudyCounts, list[Condition]]:
     """The study's counts and its conditions."""
-    counts: StudyCounts = study(found, side_of(found)[0], rng)
-    one = counts.how_many[None, :]
-    return counts, [f.condition(RULE.level, 0) for f in findings(counts, RULE, one)]
+    side, bar = side_of(found)
+    counts: StudyCounts = study(found, side, rng)
+    return counts, conditions(found, side, bar, counts)
 
 
 def joined(first: Draw, second: Draw) -> Draw:

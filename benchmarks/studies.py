@@ -31,8 +31,10 @@ from decisions import (
     SCENARIOS,
     Draw,
     assists,
+    conditions,
     first_pass,
     gate_of,
+    is_met,
     outcome_of,
     side_of,
     study,
@@ -42,11 +44,8 @@ from scipy.special import stdtrit
 
 import judgebench as jb
 from judgebench.decisions.conditions import (
-    Condition,
-    Finding,
     findings,
     of_groups,
-    use_latent_class_gap,
 )
 from judgebench.decisions.counts import (
     AGREED,
@@ -102,8 +101,7 @@ def with_gold(drew: Draw, share: float, rng: Rng, at_random: bool = False) -> Hu
 def replaces(
     drew: Draw, rng: Rng, *rules: DecisionRule, side: HumanSide | None = None
 ) -> list[bool]:
-    """Whether each rule replaces annotators where labels are declared to be made blind. The
-    severe gap is that of two latent classes where a decision measures it so."""
+    """Whether each rule replaces annotators where labels are declared to be made blind."""
     usual, bar = side_of(drew)
     side = side or usual
     if gate_of(drew, side):
@@ -111,24 +109,7 @@ def replaces(
     if side.gold is not None and adjudicated(side, drew.judged, drew.asked)[2]:
         return [False] * len(rules)
     counts = study(drew, side, rng)
-    gap = root = 0.0
-    plain = side.gold is None and side.stands_for is None
-    if plain and drew.k == 2 and len(np.unique(drew.clusters)) == len(drew.true):
-        weights = bar.weights.mean(axis=0)
-        labels_of_all = np.column_stack([drew.own, drew.judged])
-        gap, root = recall_gap(labels_of_all, weights / weights.sum(), MARGIN)
-
-    def condition(finding: Finding, rule: DecisionRule) -> Condition:
-        measured = finding.condition(rule.level, counts.n_not_asked)
-        return use_latent_class_gap(measured, gap, root, rule) if root else measured
-
-    return [
-        all(
-            condition(finding, rule).state is State.MET
-            for finding in findings(counts, rule, counts.how_many[None, :])
-        )
-        for rule in rules
-    ]
+    return [is_met(conditions(drew, side, bar, counts, rule)) for rule in rules]
 
 
 NOT_PLANNED = RULE.model_copy(update={"plan": PlanRule(most=2, studies=20)})  # plans go unread
@@ -551,8 +532,8 @@ def severe_gap(n_severe: int, missed: Errors, rng: Rng) -> tuple[bool, bool, boo
     found = drawn(true, own, judged, np.arange(len(true)))
     side, bar = side_of(found)
     counts = study(found, side, rng)
-    conditions = findings(counts, RULE, counts.how_many[None, :])
-    (now,) = (f.met[0] for f in conditions if f.key == "severe_gap")
+    measured = findings(counts, RULE, counts.how_many[None, :])
+    (now,) = (f.met[0] for f in measured if f.key == "severe_gap")
     weights = bar.weights.mean(axis=0)
     _, root = recall_gap(np.column_stack([*own, judged]), weights / weights.sum(), MARGIN)
     good = np.stack([one for one, m in zip(own, missed[0], strict=True) if m < 0.25])[:, true == 1]
@@ -582,9 +563,9 @@ def ends(severe: float, errors: tuple[float, float], n: int, draws: int) -> tupl
         true = labels(rng, n, severe)
         own = [flipped(true, people, rng) for _ in range(3)]
         drew = drawn(true, own, flipped(true, judge, rng), np.arange(n))
-        side, _ = side_of(drew)
+        side, bar = side_of(drew)
         counts = study(drew, side, rng)
-        found.append(outcome_of(list(findings(counts, RULE, counts.how_many[None, :])), "", None))
+        found.append(outcome_of(conditions(drew, side, bar, counts), "", None))
     return 100 * found.count("REPLACE") / draws, 100 * found.count("DO NOT USE") / draws
 
 

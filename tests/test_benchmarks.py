@@ -88,7 +88,7 @@ def test_two_reports_are_compared_cell_by_cell_and_word_by_word(tmp_path: Path) 
         ("house.py", [], r"all +[\d,]+ +[\d,]+\n +files +\d+"),
         ("decisions.py", ["--world", "imported, 72 %"], r"imported, 72 % blank .*100\.0 %"),
         ("decisions.py", ["--world", "of 85 %"], r"judge 97 % † .*\n\n† proposed by an out"),
-        pytest.param("annotate.py", [], r"at once, together +\d+", marks=pytest.mark.long),
+        pytest.param("annotate.py", [], r"at once +\d+", marks=pytest.mark.long),
     ],
 )
 def test_a_quick_run_prints_its_ratios(script: str, arguments: list[str], row: str) -> None:

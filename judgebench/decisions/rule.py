@@ -105,7 +105,7 @@ class PlanRule(StrictModel):
 
     chance: float = Field(default=0.67, gt=0, lt=1)
     most: int = Field(default=20, ge=2)
-    studies: int = Field(default=200, ge=20)
+    studies: int = Field(default=500, ge=20)
 
 
 class AlternativeTestRule(StrictModel):

@@ -33,14 +33,14 @@ def outcome(study: Draw, rule: DecisionRule) -> Outcome:
     is_binary = study.n_labels == 2 and counts.alone
     has_classes = is_binary and n_annotators > 2 and bar.kept.sum() > 1
     conditions = conditions_of(counts, rule)
-    if has_classes and _depends_on_gap(conditions):
+    if has_classes and depends_on_gap(conditions):
         labels = np.column_stack([study.own, study.judged])
         conditions = by_latent_classes(conditions, counts, rule, labels, bar)
     ended = outcome_of(conditions, ())
     return Outcome.ASSIST if ended is not Outcome.REPLACE and _filters(study, side, rule) else ended
 
 
-def _depends_on_gap(conditions: Sequence[Condition]) -> bool:
+def depends_on_gap(conditions: Sequence[Condition]) -> bool:
     """True where the severe gap alone decides: two latent classes are slow to fit."""
     gap = {c.state for c in conditions if c.key == "severe_gap"}
     others = {c.state for c in conditions if c.key != "severe_gap"}
