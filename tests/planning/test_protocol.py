@@ -33,6 +33,7 @@ KEPT = dict.fromkeys(
     ),
     "kept",
 )  # fmt: skip
+DONE = [0.5, 1]  # analyses
 QUESTIONS = {"question": ["group"], "site": "kept", "order": "Safe < Unsure < Unsafe"}
 
 
@@ -84,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def promises(folder: Path, labels: Any = None, **given: Any) -> dict[str, str]:
     """The state of each promise, by `jb.decide`."""
-    given = {"columns": QUESTIONS, "protocol": folder / "protocol.yaml", **given}
+    given = {"columns": QUESTIONS, "protocol": folder / "protocol.yaml", "looks": DONE, **given}
     source = folder / "study" if labels is None else labels
     decisions = jb.decide(source, folder / "verdicts.csv", **given)
     rows = decisions.results.select("protocol")
@@ -148,7 +149,7 @@ def test_a_run_keeps_what_its_labels_carry(folder: Path, tmp_path: Path) -> None
         "judges": [{"name": "m", "verdicts": str(folder / "verdicts.csv")}],
     }))  # fmt: skip
     jb.run(bench, tmp_path / "run")
-    decisions = jb.decide(tmp_path / "run", protocol=folder / "protocol.yaml")
+    decisions = jb.decide(tmp_path / "run", protocol=folder / "protocol.yaml", looks=DONE)
     assert {row.statistic: row["state"] for row in decisions.promises} == KEPT
 
 
@@ -181,16 +182,33 @@ def test_a_promise_is_broken_by_how_is_decided(
 @pytest.mark.parametrize(
     ("change", "broken"),
     [
-        (lambda rows: rows[rows.group != rows.group[0]], "answers_with_labels"),
-        (lambda rows: rows.drop(rows.index[rows.annotator == "ben"][0]), "labels_per_answer"),
-        (lambda rows: rows.assign(labelled_at=EARLIER), "written_before_labels"),
+        (lambda rows: rows[rows.group != rows.group[0]], ["answers_with_labels"]),
+        (lambda rows: rows[rows.annotator == "ann"], ["labels_per_answer", "annotators_left_out"]),
+        (lambda rows: rows.assign(labelled_at=EARLIER), ["written_before_labels"]),
     ],
 )
 def test_a_promise_is_broken_by_the_labels(
-    folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame], broken: str
+    folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame], broken: list[str]
 ) -> None:
     rows = pd.DataFrame(label_rows(folder / "study"))
-    assert promises(folder, change(rows)) == {**KEPT, broken: "broken"}
+    assert promises(folder, change(rows)) == {**KEPT, **dict.fromkeys(broken, "broken")}
+
+
+def test_where_labels_are_missing_nobody_knows_who_was_left_out(folder: Path) -> None:
+    rows = pd.DataFrame(label_rows(folder / "study"))
+    fewer = promises(folder, rows.drop(rows.index[rows.annotator == "ben"][0]))
+    expected = {"labels_per_answer": "broken", "annotators_left_out": "unknown"}
+    assert fewer == {**KEPT, **expected}
+
+
+def test_who_cannot_tell_gave_a_label(folder: Path) -> None:
+    rows = pd.DataFrame(label_rows(folder / "study"))
+    rows.loc[rows.index[rows.annotator == "ben"][:3], "label"] = ""
+    assert promises(folder, rows) == KEPT
+
+
+def test_nothing_shows_when_analyses_were_made_but_who_says_it(folder: Path) -> None:
+    assert promises(folder, looks=()) == {**KEPT, "analyses_at_shares": "unknown"}
 
 
 def test_at_an_interim_analysis_fewer_answers_are_due(folder: Path) -> None:
@@ -198,6 +216,7 @@ def test_at_an_interim_analysis_fewer_answers_are_due(folder: Path) -> None:
     half = rows[rows.group.isin(rows.group.unique()[: PROMISED // 4])]
     assert promises(folder, half, looks=[0.5]) == KEPT
     assert promises(folder, half)["answers_with_labels"] == "broken"
+    assert promises(folder, looks=[0.5]) == {**KEPT, "answers_with_labels": "broken"}  # of more
 
 
 def test_labels_that_carry_nothing_leave_promises_unknown(folder: Path) -> None:
@@ -211,7 +230,9 @@ def test_labels_that_carry_nothing_leave_promises_unknown(folder: Path) -> None:
 
 def test_a_changed_protocol_is_said_beside_the_decision(folder: Path, tmp_path: Path) -> None:
     edited = changed(folder, tmp_path, answers=50)
-    assert promises(folder, protocol=edited) == {**KEPT, "file": "broken"}
+    unknown = dict.fromkeys(KEPT, "unknown")
+    in_file = {"file": "broken", "hash_in_labels": "kept"}
+    assert promises(folder, protocol=edited) == {**unknown, **in_file}
     rehashed = changed(folder, tmp_path, rehash=True, answers=50)
     another = promises(folder, protocol=rehashed)
     assert (another["file"], another["hash_in_labels"]) == ("kept", "broken")
@@ -219,7 +240,7 @@ def test_a_changed_protocol_is_said_beside_the_decision(folder: Path, tmp_path: 
 
 def test_a_broken_promise_changes_no_outcome(folder: Path, tmp_path: Path) -> None:
     study = jb.study(folder / "study", folder / "verdicts.csv", columns=QUESTIONS)
-    path = changed(folder, tmp_path, answers=500, looks=[])
+    path = changed(folder, tmp_path, rehash=True, answers=500, looks=[])
     plain, promised = jb.decide(study), jb.decide(study, protocol=path)
     assert [d.row() for d in plain] == [d.row() for d in promised]
     assert promised.results.find("answers_with_labels", "protocol").value == 0
@@ -246,6 +267,7 @@ def test_the_commands_do_the_same(folder: Path, tmp_path: Path, call: Call) -> N
 def test_the_command_decides_by_a_protocol(folder: Path, call: Call) -> None:
     tables = (folder / "study", folder / "verdicts.csv", "--question", "group")
     protocol = ("--column", "site=kept", "--protocol", folder / "protocol.yaml")
+    protocol = (*protocol, "--looks", "0.5", "--looks", "1")
     code, out, _ = call("decide", *tables, *protocol, "--annotator", "ann")
     assert code == 0
     table = out.partition("Was the protocol kept?")[2]
