@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field as Limits
 
-from judgebench.annotation.config import Setup, Task
+from judgebench.annotation.config import Setup, Task, cell_of, columns_of
 from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.data.conversation import pair_of_names
@@ -205,9 +205,9 @@ def _labels(work: _Work) -> Iterator[Built]:
     """A screen for each answer, with all metrics."""
     in_question = _in_question(work)
     for row in work.rows:
+        kept = (CHANCES[0], *columns_of(work.setup.protocol))  # with which chance it was drawn
         columns = {"item_id": row.item_id}
-        if chance := row.metadata.get(CHANCES[0]):  # with which a sample of items was drawn
-            columns[CHANCES[0]] = chance
+        columns |= {name: text for name in kept if (text := cell_of(row, name))}
         # Labels alone say which items belong together; gold labels are never alone.
         if row.group != row.item_id and not work.setup.config.makes_gold:
             columns["group"] = row.group
