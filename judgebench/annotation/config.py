@@ -87,7 +87,7 @@ class Setup:
     @property
     def texts(self) -> list[str]:
         """All that annotators read: the guidelines, and the parts of each item."""
-        return [self.guidelines, *map(_text_of, self.dataset.answers)]
+        return [self.guidelines, *map(text_of, self.dataset.answers)]
 
 
 def load_setup(
@@ -138,7 +138,7 @@ def cell_of(row: Answer, column: str) -> str:
     return row.system if column == "system" else row.metadata.get(column, "")
 
 
-def _text_of(row: Answer) -> str:
+def text_of(row: Answer) -> str:
     """All texts of an item, one below the other."""
     parts = (part.text for part in (*row.turns, *row.responses))
     return "\n\n".join([row.question, row.text, row.reference or "", *parts])
