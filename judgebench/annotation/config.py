@@ -168,21 +168,22 @@ def _draw(items: Dataset, protocol: Protocol, path: str, config: AnnotateConfig)
     if protocol.content_hash != protocol.sha256:
         message = "was changed since it was written: write it again (judgebench plan --protocol)"
         raise SetupError(Problem(message, path))
-    n_people, rows = len(config.annotators), items.answers
-    n = protocol.answers + config.calibration
-    message = f"are fewer than the {protocol.answers:,} answers that the protocol promises"
-    if config.calibration:
-        message += f" and {config.calibration:,} of calibration beside them, {n:,}"
-    problems = [Problem(message, found=str(len(rows)))] if len(rows) < n else []
-    if protocol.annotators > n_people:
-        message = "cannot be met: so many annotators of each item are promised"
-        found, allowed = str(protocol.annotators), f"at most {n_people}, those of the study"
-        problems.append(Problem(message, path, None, "annotators", found, allowed))
-    problems += [
+    rows, n = items.answers, protocol.answers + config.calibration
+    n_annotators, most = protocol.annotators, len(config.annotators)
+    problems = [
         Problem("is promised, and no column of the items", path, found=column)
         for column in columns_of(protocol)
         if not any(cell_of(row, column) for row in rows)
     ]
+    if len(rows) < n:
+        message = (
+            f"are fewer than the {protocol.answers:,} answers that the protocol promises and "
+            f"{config.calibration:,} of calibration"
+        )
+        problems.append(Problem(message, found=str(len(rows)), allowed=f"{n:,} or more"))
+    if n_annotators > most:
+        about = ("annotators", str(n_annotators), f"at most {most:,}")
+        problems.append(Problem("cannot be met", path, None, *about))
     raise_any(problems)
     if protocol.drawn == "random":
         rows = sorted(rows, key=lambda row: content_hash([config.seed, row.group]))[:n]

@@ -188,18 +188,15 @@ def draw(
     if not 1 <= n_drawn <= len(candidates):
         limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
         raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
-    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
-    rows = []
-    for position in positions:
-        answer = study.answers[int(labels.rows[position])]
-        row = {column: getattr(answer, column) for column in _COLUMNS}
-        if kind == "disagreements":
-            row[IN_QUESTION] = labels.in_question(position)
-        rows.append(row)
-    if not any(row["text"] for row in rows):
+    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn]
+    answers = [study.answers[row] for row in labels.rows[positions].tolist()]
+    drawn = pd.DataFrame({column: [getattr(a, column) for a in answers] for column in _COLUMNS})
+    if kind == "disagreements":
+        drawn[IN_QUESTION] = [*map(labels.in_question, positions.tolist())]
+    if not any(drawn.text):
         message = "has no texts to label: give the answers, too, in the run or with --save FOLDER"
         raise SetupError(Problem(message, field="study", found=study.name))
-    return pd.DataFrame(rows)
+    return drawn
 
 
 def count_drawn(

@@ -128,23 +128,17 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         facts.append(f"{counted(n_pictures, 'picture')} shown")
     own = {name: {*order} - store.for_everybody for name, order in orders.items()}
     return [
-        *map(str, setup.dataset.warnings), *_by_protocol(setup), *facts, *_not_shown(setup),
+        *map(str, setup.dataset.warnings), *facts, *_notes(setup),
         *(f"{name}: {counted(len(order), 'item')}" for name, order in orders.items()),
         f"Items that two annotators share{without}:", *assignment.overlap_lines(own),
         *([] if config.background else [_ASK_BACKGROUND]),
     ]  # fmt: skip
 
 
-def _by_protocol(setup: Setup) -> Iterator[str]:
-    """What a protocol says in place of the study's file."""
+def _notes(setup: Setup) -> Iterator[str]:
+    """What a protocol replaces; the pictures and formulas that annotators see as text, and why."""
     if setup.protocol:
-        rubric, n = setup.protocol.rubric.name, counted(setup.protocol.annotators, "annotator")
-        file = setup.file.name
-        yield f"by the protocol, whatever {file} says: the rubric {rubric}, {n} of each item"
-
-
-def _not_shown(setup: Setup) -> Iterator[str]:
-    """The pictures and formulas that annotators see as text, and why."""
+        yield f"rubric and per_item are those of the protocol, whatever {setup.file.name} says"
     if setup.not_shown:
         addresses = ", ".join(map(shorten, setup.not_shown))
         yield f"not shown, since {ALLOWED} are pictures here: {addresses}"
@@ -276,8 +270,7 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
             f"{_n_labels(store)} of {counted(n_before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
             *([_NO_LONGER] if protocol and store.meta["protocol"] != protocol else []),
-            *_by_protocol(setup),
-            *_not_shown(setup),
+            *_notes(setup),
         )
         return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
 

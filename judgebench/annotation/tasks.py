@@ -15,7 +15,7 @@ from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.data.conversation import pair_of_names
 from judgebench.data.formats import mark_forbidden
-from judgebench.errors import Problem, SetupError, shorten
+from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import StrictModel, load_json
 from judgebench.records import CHANCES, SEVERAL, Answer, AnswerKind, content_hash
 from judgebench.rubric import BETWEEN, Metric, Rubric
@@ -113,8 +113,7 @@ def build(setup: Setup, secret: str) -> list[Built]:
         work.tell(f"hold {counted(len(blank), 'row')} without any text", blank[0])
     if not rows:
         work.tell(f"hold no {SEVERAL[kind]} to label", "none")
-    if work.problems:
-        raise SetupError(work.problems)
+    raise_any(work.problems)
     return sorted(built, key=lambda one: content_hash([secret, item_of(one.targets)]))
 
 

@@ -95,10 +95,8 @@ def _counts(
     is_enough = each >= n_promised
     yield "labels per answer", [n_promised], [round(float(each), 2)], is_enough
     everybody = {annotator for r in ratings for annotator in r.annotators}
-    left_out = sorted(everybody.difference(study.makers)) or [UNKNOWN] * (not is_enough)
-    if len(everybody) < n_promised:
-        left_out = [f"{n_promised - len(everybody)} of {n_promised}"]
-    yield "annotators left out", [], left_out
+    left_out = sorted(everybody.difference(study.makers))
+    yield "annotators left out", [], left_out or [UNKNOWN] * (not is_enough)
 
 
 def _carried(study: Study, fact: str) -> str:

@@ -195,23 +195,22 @@ def test_a_promise_is_broken_by_how_is_decided(
 @pytest.mark.parametrize(
     ("change", "broken"),
     [
-        (lambda rows: rows[rows.group != rows.group[0]], ["answers_with_labels"]),
-        (lambda rows: rows[rows.annotator == "ann"], ["labels_per_answer", "annotators_left_out"]),
-        (lambda rows: rows.assign(labelled_at=EARLIER), ["written_before_labels"]),
+        (lambda rows: rows[rows.group != rows.group[0]], "answers_with_labels"),
+        (lambda rows: rows.assign(labelled_at=EARLIER), "written_before_labels"),
     ],
 )
 def test_a_promise_is_broken_by_the_labels(
-    folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame], broken: list[str]
+    folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame], broken: str
 ) -> None:
     rows = pd.DataFrame(label_rows(folder / "study"))
-    assert promises(folder, change(rows)) == {**KEPT, **dict.fromkeys(broken, "broken")}
+    assert promises(folder, change(rows)) == {**KEPT, broken: "broken"}
 
 
 def test_where_labels_are_missing_nobody_knows_who_was_left_out(folder: Path) -> None:
     rows = pd.DataFrame(label_rows(folder / "study"))
-    fewer = promises(folder, rows.drop(rows.index[rows.annotator == "ben"][0]))
     expected = {"labels_per_answer": "broken", "annotators_left_out": "unknown"}
-    assert fewer == {**KEPT, **expected}
+    for fewer in (rows.drop(rows.index[rows.annotator == "ben"][0]), rows[rows.annotator == "ann"]):
+        assert promises(folder, fewer) == {**KEPT, **expected}
 
 
 def test_who_cannot_tell_gave_a_label(folder: Path) -> None:
@@ -273,7 +272,7 @@ def test_the_commands_do_the_same(folder: Path, tmp_path: Path, call: Call) -> N
     init = ("annotate", "init", annotate_file(tmp_path), "--protocol", path)
     code, out, _ = call(*init, "--to", tmp_path / "study")
     assert code == 0
-    assert "annotate.yaml says: the rubric medical-safety, 2 annotators of each item\n" in out
+    assert "rubric and per_item are those of the protocol, whatever annotate.yaml says\n" in out
     with open_store(tmp_path / "study") as store:
         assert (len(store.screens), store.meta["per_item"]) == (60, 2)
         assert len(store.meta["rubric"]["metrics"]) == 8
@@ -392,7 +391,11 @@ def test_a_protocol_is_written_once_and_needs_a_rubric(tmp_path: Path, call: Cal
     ("keys", "n_items", "said"),
     [
         ({"answers": 50}, ALL, "was changed since it was written"),
-        ({}, 60, "fewer than the 60 answers .* and 4 of calibration beside them, 64; found 60"),
+        (
+            {},
+            60,
+            "fewer than the 60 answers .* and 4 of calibration; found 60; .* 64 or more",
+        ),
         ({"answers": "many"}, ALL, "answers"),
         ({"color": "red"}, ALL, "color"),
         ({"annotators": 3}, ALL, "changed.yaml: annotators: .*; found 3; allowed: at most 2"),
