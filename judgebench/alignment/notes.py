@@ -109,8 +109,9 @@ def reference_labels(study: Study) -> str:
     if len(study.makers) == 1 and not is_slot(study.makers[0]):
         said = f"Reference labels: those of {'the annotator' if who == 'annotator' else who}."
     if study.n_adjudicated:
-        decide = "but decide" if study.has_gold else "and repeat what the annotators say"
-        how = f"are not among them without --adjudicated, {decide}"
+        decision = "judge and annotators are compared with them in decisions all the same"
+        decision = decision if study.has_gold else "they repeat what the annotators say"
+        how = f"are no reference labels without --adjudicated; {decision}"
         count = "are the reference there" if config.adjudicated else how
         said += f" Adjudicated labels, on {counted(study.n_adjudicated, 'item')}, {count}."
     for judge in (judge for judge in study.judges if judge.n_draws > 1):

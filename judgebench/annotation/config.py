@@ -22,6 +22,7 @@ from judgebench.protocol import Protocol, load_protocol
 from judgebench.records import ADJUDICATED, Answer, Dataset, content_hash
 from judgebench.rubric import Rubric, load_rubric
 from judgebench.runs.load import Gathered
+from judgebench.studies.reference_labels import drawn_of
 
 Task = Literal["labels", "ranking", "preference", "criteria"]
 Paths = Annotated[
@@ -37,7 +38,8 @@ class AnnotateConfig(StrictModel):
     Every item is labelled by `per_item` of the `annotators`, whose training and experience is their
     `background`, after a round of `calibration` items for everybody. Where `auto_advance`, the last
     label of an item opens the next one. So many `anchors` are hidden among the items of everybody,
-    drawn from the tables and sets of altered answers `anchors_from`; all of these without a number.
+    drawn from the tables and sets of altered answers `anchors_from`; all of these without a number,
+    and none for 0.
     The only annotator may be `adjudicated`, whose labels are gold.
     """
 
@@ -53,7 +55,7 @@ class AnnotateConfig(StrictModel):
     guidelines: str = ""
     background: str = ""
     auto_advance: bool = False
-    anchors: int = Field(default=0, ge=0)
+    anchors: int | None = Field(default=None, ge=0)
     anchors_from: Paths = ()
     seed: int = 0
 
@@ -80,12 +82,12 @@ class Setup:
     known: Mapping[str, Mapping[str, str]]
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     not_shown: Sequence[str] = ()
-    protocol: str = ""  # its SHA-256
+    protocol: Protocol | None = None
 
     @property
     def texts(self) -> list[str]:
         """All that annotators read: the guidelines, and the parts of each item."""
-        return [self.guidelines, *map(_text_of, self.dataset.answers)]
+        return [self.guidelines, *map(text_of, self.dataset.answers)]
 
 
 def load_setup(
@@ -106,10 +108,11 @@ def load_setup(
     items = gather("items", _read, config, rubric, file)
     if promised:
         config = config.model_copy(update={"per_item": promised.annotators})
-        items = items and gather("items", _draw, items, promised, str(protocol), config.seed)
+        items = items and gather("items", _draw, items, promised, str(protocol), config)
     path = file.parent / config.guidelines
     guidelines = gather("guidelines", read_text, path) if config.guidelines else ""
-    has_anchors, anchors = bool(config.anchors_from or config.anchors), None
+    has_anchors = bool(config.anchors_from if config.anchors is None else config.anchors)
+    anchors = None
     if has_anchors and config.task != "labels":
         gather.tell("anchors", Problem("is for other tasks", found=config.task, allowed="labels"))
     elif has_anchors and items and rubric:
@@ -119,14 +122,23 @@ def load_setup(
     assert items is not None
     dataset = replace(items, answers=(*items.answers, *(row for row, _ in anchors or ())))
     known = {row.item_id: labels for row, labels in anchors or ()}
-    sha256 = promised.sha256 if promised else ""
-    setup = Setup(config, file, rubric, dataset, guidelines or "", known, protocol=sha256)
+    setup = Setup(config, file, rubric, dataset, guidelines or "", known, protocol=promised)
     folders = [(file.parent / name).parent for name in (*config.items, *config.anchors_from)]
     pictures, not_shown = read_pictures(setup.texts, folders)
     return replace(setup, pictures=pictures, not_shown=not_shown)
 
 
-def _text_of(row: Answer) -> str:
+def columns_of(protocol: Protocol | None) -> tuple[str, ...]:
+    """The columns of items that a protocol names: labels carry them."""
+    return (*protocol.subgroups, *drawn_of(protocol.drawn).columns) if protocol else ()
+
+
+def cell_of(row: Answer, column: str) -> str:
+    """The cell of an item in a column that is kept beside its texts, or its system."""
+    return row.system if column == "system" else row.metadata.get(column, "")
+
+
+def text_of(row: Answer) -> str:
     """All texts of an item, one below the other."""
     parts = (part.text for part in (*row.turns, *row.responses))
     return "\n\n".join([row.question, row.text, row.reference or "", *parts])
@@ -148,19 +160,33 @@ def check_annotators(names: Sequence[str], field: str = "") -> None:
     raise_any(problems)
 
 
-def _draw(items: Dataset, protocol: Protocol, path: str, seed: int) -> Dataset:
-    """As many items as promised, question by question, in random order; all, where they were drawn
-    in another way. Raises SetupError where they are too few, and for a protocol that was changed:
-    labels would carry the hash of what nobody promised."""
+def _draw(items: Dataset, protocol: Protocol, path: str, config: AnnotateConfig) -> Dataset:
+    """As many items as promised and those of calibration, question by question, in random order;
+    all, where they were drawn in another way. Raises SetupError where they are too few, lack a
+    column that is promised, or have fewer annotators, and for a protocol that was changed: labels
+    would carry the hash of what nobody promised."""
     if protocol.content_hash != protocol.sha256:
         message = "was changed since it was written: write it again (judgebench plan --protocol)"
         raise SetupError(Problem(message, path))
-    rows, n = items.answers, protocol.answers
+    rows, n = items.answers, protocol.answers + config.calibration
+    n_annotators, most = protocol.annotators, len(config.annotators)
+    problems = [
+        Problem("is promised, and no column of the items", path, found=column)
+        for column in columns_of(protocol)
+        if not any(cell_of(row, column) for row in rows)
+    ]
     if len(rows) < n:
-        message = f"are fewer than the {n:,} answers that the protocol promises"
-        raise SetupError(Problem(message, found=str(len(rows))))
+        message = (
+            f"are fewer than the {protocol.answers:,} answers that the protocol promises and "
+            f"{config.calibration:,} of calibration"
+        )
+        problems.append(Problem(message, found=str(len(rows)), allowed=f"{n:,} or more"))
+    if n_annotators > most:
+        about = ("annotators", str(n_annotators), f"at most {most:,}")
+        problems.append(Problem("cannot be met", path, None, *about))
+    raise_any(problems)
     if protocol.drawn == "random":
-        rows = sorted(rows, key=lambda row: content_hash([seed, row.group]))[:n]
+        rows = sorted(rows, key=lambda row: content_hash([config.seed, row.group]))[:n]
     return replace(items, answers=rows)
 
 
@@ -185,4 +211,4 @@ def _read(config: AnnotateConfig, rubric: Rubric | None, file: Path) -> Dataset 
 
 def _anchors(config: AnnotateConfig, file: Path, items: Dataset, rubric: Rubric) -> list[Anchor]:
     anchors = read_anchors(config.anchors_from or (SHIPPED,), file.parent, items, rubric)
-    return draw_anchors(anchors, config.anchors, rubric, config.seed)
+    return draw_anchors(anchors, config.anchors or 0, rubric, config.seed)

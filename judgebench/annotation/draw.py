@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Kind = Literal["agreed", "disagreements", "again"]
 _ITEMS: Mapping[Kind, str] = {
     "agreed": "on which annotators and judge agree",
-    "disagreements": "on which annotators and judges differ",
+    "disagreements": "on which annotators and judges differ, not yet adjudicated",
     "again": "that annotators of the bar labelled",
 }
 _N_ITEMS: Mapping[Kind, int] = {"agreed": 59, "again": 100}  # of disagreements all
@@ -54,6 +54,7 @@ class _ItemLabels:
     annotators: IntArray  # (items, annotators)
     judges: IntArray  # (items, judges)
     is_due: NDArray[np.bool_]  # (items, judges): where a label of the judge counts
+    is_settled: NDArray[np.bool_]  # (items,): where there is an adjudicated label
 
     def candidates(self, kind: Kind) -> Labels:
         """Return the positions of all items that may be drawn. Raises SetupError for none."""
@@ -68,7 +69,8 @@ class _ItemLabels:
         label = self.annotators.max(axis=1)[:, None]
         is_same = ((self.annotators == label) | ~has_label).all(axis=1)
         is_same &= ((self.judges == label) | ~self.is_due).all(axis=1)
-        is_kind = is_same & self.is_due.all(axis=1) if kind == "agreed" else ~is_same
+        is_open = ~is_same & ~self.is_settled
+        is_kind = is_same & self.is_due.all(axis=1) if kind == "agreed" else is_open
         if not (is_shared & is_kind).any():
             raise SetupError(Problem(f"there is no item {_ITEMS[kind]}"))
         return np.flatnonzero(is_shared & is_kind)
@@ -137,7 +139,8 @@ def _item_labels(study: Study, name: str, judges: Sequence[JudgeVerdicts]) -> _I
     is_due = np.column_stack([study.asked(judge, metric) for judge in judges])[ratings.rows]
     judged = np.column_stack([labels_of(judge, metric) for judge in judges])[ratings.rows]
     annotators = ratings.values if ratings.sets is None else ratings.sets
-    return _ItemLabels(metric, ratings.rows, annotators, np.where(is_due, judged, -1), is_due)
+    labels = np.where(is_due, judged, -1)
+    return _ItemLabels(metric, ratings.rows, annotators, labels, is_due, ratings.adjudicated >= 0)
 
 
 def _new_labels(study: Study, metric: Metric, table: Any) -> Mapping[str, int]:
@@ -166,10 +169,11 @@ def draw(
 
     `agreed`: 59 on which all annotators of the bar and the judge agree; an expert who labels them
     shows errors that these share. `disagreements`: all on which two annotators or more, or one of
-    them and a judge, differ, with these labels in the column `labels_in_question`; labels of the
-    annotator `adjudicated` on them are gold. `again`: 100 that annotators of the bar labelled, for
-    one of them to label again. `metric` and `judge` may be left out where there is one; all judges
-    count for disagreements. Raises SetupError where there are fewer than `items`.
+    them and a judge, differ and that nobody adjudicated, with these labels in the column
+    `labels_in_question`; labels of the annotator `adjudicated` on them are gold. `again`: 100 that
+    annotators of the bar labelled, for one of them to label again. `metric` and `judge` may be left
+    out where there is one; all judges count for disagreements. Raises SetupError where there are
+    fewer than `items`, and where the study has no texts of them.
 
     >>> import judgebench as jb
     >>> list(jb.draw(study, "agreed", metric="tone", items=20))  # doctest: +SKIP
@@ -184,15 +188,15 @@ def draw(
     if not 1 <= n_drawn <= len(candidates):
         limits = f"1 to {len(candidates):,}, {_ITEMS[kind]}"
         raise SetupError(Problem("cannot be drawn", "", None, "items", str(n_drawn), limits))
-    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn].tolist()
-    rows = []
-    for position in positions:
-        answer = study.answers[int(labels.rows[position])]
-        row = {column: getattr(answer, column) for column in _COLUMNS}
-        if kind == "disagreements":
-            row[IN_QUESTION] = labels.in_question(position)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    positions = np.random.default_rng(seed).permutation(candidates)[:n_drawn]
+    answers = [study.answers[row] for row in labels.rows[positions].tolist()]
+    drawn = pd.DataFrame({column: [getattr(a, column) for a in answers] for column in _COLUMNS})
+    if kind == "disagreements":
+        drawn[IN_QUESTION] = [*map(labels.in_question, positions.tolist())]
+    if not any(drawn.text):
+        message = "has no texts to label: give the answers, too, in the run or with --save FOLDER"
+        raise SetupError(Problem(message, field="study", found=study.name))
+    return drawn
 
 
 def count_drawn(

@@ -25,11 +25,14 @@ from judgebench.records import content_hash
 from judgebench.text import counted
 
 _FIXED = ("name", "task", "per_item", "calibration")  # figures rest on these
-_CHANGEABLE = ("guidelines", "background", "rubric", "auto_advance", "anchors")
+_CHANGEABLE = ("guidelines", "background", "protocol", "rubric", "auto_advance", "anchors")
 _ASK_BACKGROUND = (
     "Who are the annotators, with which training and experience? Reports ask for it: say it under "
     "`background`, also later (--new-version)."
 )
+
+
+_NO_LONGER = "the protocol is not that of before (--protocol): labels no longer carry its hash"
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,15 +128,17 @@ def _facts(setup: Setup, store: Store) -> list[str]:
         facts.append(f"{counted(n_pictures, 'picture')} shown")
     own = {name: {*order} - store.for_everybody for name, order in orders.items()}
     return [
-        *map(str, setup.dataset.warnings), *facts, *_not_shown(setup),
+        *map(str, setup.dataset.warnings), *facts, *_notes(setup),
         *(f"{name}: {counted(len(order), 'item')}" for name, order in orders.items()),
         f"Items that two annotators share{without}:", *assignment.overlap_lines(own),
         *([] if config.background else [_ASK_BACKGROUND]),
     ]  # fmt: skip
 
 
-def _not_shown(setup: Setup) -> Iterator[str]:
-    """The pictures and formulas that annotators see as text, and why."""
+def _notes(setup: Setup) -> Iterator[str]:
+    """What a protocol replaces; the pictures and formulas that annotators see as text, and why."""
+    if setup.protocol:
+        yield f"rubric and per_item are those of the protocol, whatever {setup.file.name} says"
     if setup.not_shown:
         addresses = ", ".join(map(shorten, setup.not_shown))
         yield f"not shown, since {ALLOWED} are pictures here: {addresses}"
@@ -185,7 +190,7 @@ def _meta(setup: Setup, key: Key, built: Mapping[str, Built]) -> dict[str, Any]:
         "seed": int(content_hash([config.seed, config.name])[:8], 16),
         "guidelines": mark_forbidden(name_pictures(setup.guidelines, setup.pictures)),
         "background": config.background,
-        "protocol": setup.protocol,
+        "protocol": setup.protocol.sha256 if setup.protocol else "",
         "auto_advance": config.auto_advance,
         "anchors": _known(built),
         "rubric": rubric.model_dump(mode="json"),
@@ -228,7 +233,7 @@ def _put_version(
     }
     put = [screen for name, screen in screens.items() if before.get(name) != screen]
     gone = before.keys() - built.keys()
-    changed = {k: meta[k] for k in _CHANGEABLE if store.meta[k] != meta[k]}
+    changed = {k: meta[k] for k in _CHANGEABLE if store.meta.get(k) != meta[k]}
     if put or gone or changed:
         store.set(**changed)
         store.put(put, gone)
@@ -255,7 +260,7 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
         known = key_of(store)
         key, built = named_screens(setup, known)
         added = [name for name in setup.config.annotators if name not in store.annotators]
-        n_before = _n_labels(store)
+        n_before, protocol = _n_labels(store), store.meta.get("protocol")
         put, gone = _put_version(setup, store, key, built)
         orders = store.orders
         fresh = sum(name not in known.screens for name in put)
@@ -264,7 +269,8 @@ def _renew(setup: Setup, folder: Path) -> SetupReport:
             f"{len(put) - fresh} changed, {fresh} new, {gone} gone",
             f"{_n_labels(store)} of {counted(n_before, 'label')} count on; all are kept",
             *(f"{name}: {counted(len(orders[name]), 'item')}" for name in added),
-            *_not_shown(setup),
+            *([_NO_LONGER] if protocol and store.meta["protocol"] != protocol else []),
+            *_notes(setup),
         )
         return SetupReport(folder, facts, {name: link_of(store, name) for name in added})
 

@@ -483,7 +483,7 @@
       const text = cases.length ? "Every disagreement is adjudicated." : "No disagreement yet.";
       $("case").replaceChildren(el("p", "", text));
       if (cases.length) $("case").append(button("Look through them again", "←", () => showCase(cases.length - 1)));
-      return;
+      return tellCase();
     }
     const { field, adjudication: past } = one;
     const where = el("span");

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field as Limits
 
-from judgebench.annotation.config import Setup, Task
+from judgebench.annotation.config import Setup, Task, cell_of, columns_of, text_of
 from judgebench.annotation.pictures import name_pictures
 from judgebench.annotation.screens import Option, Screen, ScreenField, Section
 from judgebench.data.conversation import pair_of_names
@@ -19,6 +19,7 @@ from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import StrictModel, load_json
 from judgebench.records import CHANCES, SEVERAL, Answer, AnswerKind, content_hash
 from judgebench.rubric import BETWEEN, Metric, Rubric
+from judgebench.text import counted
 
 IN_QUESTION = "labels_in_question"  # a column of items, which is shown to `adjudicated` alone
 
@@ -108,6 +109,8 @@ def build(setup: Setup, secret: str) -> list[Built]:
     rows = [row for row in setup.dataset.answers if row.kind == kind]
     work = _Work(setup, asked_of(setup).metrics, rows, lambda name: content_hash([secret, name]))
     built = [*_TASKS[setup.config.task](work)]
+    if blank := [row.item_id for row in rows if not text_of(row).strip()]:
+        work.tell(f"hold {counted(len(blank), 'row')} without any text", blank[0])
     if not rows:
         work.tell(f"hold no {SEVERAL[kind]} to label", "none")
     raise_any(work.problems)
@@ -204,9 +207,9 @@ def _labels(work: _Work) -> Iterator[Built]:
     """A screen for each answer, with all metrics."""
     in_question = _in_question(work)
     for row in work.rows:
+        kept = (CHANCES[0], *columns_of(work.setup.protocol))  # with which chance it was drawn
         columns = {"item_id": row.item_id}
-        if chance := row.metadata.get(CHANCES[0]):  # with which a sample of items was drawn
-            columns[CHANCES[0]] = chance
+        columns |= {name: text for name in kept if (text := cell_of(row, name))}
         # Labels alone say which items belong together; gold labels are never alone.
         if row.group != row.item_id and not work.setup.config.makes_gold:
             columns["group"] = row.group

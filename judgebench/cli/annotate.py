@@ -84,7 +84,8 @@ def draw(
 
     if (to is None) == (count is None):
         raise SetupError(Problem("give either --to or --count"))
-    study = jb.study(run) if run.is_file() else jb.open_run(run)
+    layout = run if run.is_file() else run / "layout.yaml"  # as --save writes it
+    study = jb.study(layout) if layout.is_file() else jb.open_run(run)
     if count is not None:
         typer.echo(jb.count_drawn(study, kind, count, metric=metric, judge=judge))
     elif to is not None:

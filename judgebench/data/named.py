@@ -18,7 +18,8 @@ _OF_ITEMS = (
     "first", "second", "blind",
 )  # fmt: skip
 # What an annotation study adds to its labels, beside whether they were made blind.
-_OF_STUDY = ("study", "labelled_at", "queue_position", "order_shown", "protocol_sha256")
+OF_PROTOCOL = "protocol_sha256"
+_OF_STUDY = ("study", "labelled_at", "queue_position", "order_shown", OF_PROTOCOL)
 _OF_VERDICTS = ("status", "repeat", "shown_first", "rationale")
 _NEEDED = (
     "item_id and text (answers); item_id, annotator, metric and label (long labels); item_id, "
@@ -53,10 +54,11 @@ def named_sheet(
         return None
     titles = [title for m in rubric.metrics for title in (m.id, m.title)]
     has_labels = not kinds.isdisjoint(("label", "verdict"))
-    is_kept = not has_labels and who == "annotator"
+    # Labels of a study bring along the columns that its protocol names.
+    is_kept = who == "annotator" and (not has_labels or OF_PROTOCOL in table.columns)
     for name in unread:
         near = nearest(name, titles, 0.7)
-        if near or has_labels:
+        if near or (has_labels and not is_kept):
             what = "is kept beside the answers, and no metric" if is_kept else "is not read"
             findings.add("unused_column", f"{what}{near}", (table.file, 1), name)
     if is_kept:

@@ -32,7 +32,7 @@ from judgebench.data.infer import (
 )
 from judgebench.data.layout import Layout, Sheet, Source
 from judgebench.data.logs import log_columns, log_tables, read_log
-from judgebench.data.named import named_sheet
+from judgebench.data.named import OF_PROTOCOL, named_sheet
 from judgebench.data.settings import (
     NOTHING_SAID,
     Ask,
@@ -423,7 +423,8 @@ def _sheet(draft: Draft, whole: Draft, ids: Mapping[str, str]) -> Sheet:
     columns, key = {}, map(draft.same, whole.key)
     for name in dict.fromkeys((*filter(None, key), *draft.table.columns)):  # ids alike everywhere
         column = whole.columns.get(whole.same(name))
-        columns[name] = _final(column or Column("", why="not read"), ids)
+        is_promised = OF_PROTOCOL in draft.table.columns
+        columns[name] = _final(column or Column("", why="not read"), ids, is_promised)
     source = draft.source
     if "annotator" in whole.columns and "annotator" not in draft.columns and not source.who:
         source = replace(source, who=draft.table.stem)
@@ -447,10 +448,13 @@ def _of_labelled_metrics(sheet: Sheet, rubric: Rubric, proposal: Proposal) -> Sh
     return replace(sheet, source=source, table=source.narrowed(table))
 
 
-def _final(column: Column, ids: Mapping[str, str]) -> Column:
-    """The column with a role that a layout knows, and its metric's id."""
+def _final(column: Column, ids: Mapping[str, str], is_promised: bool) -> Column:
+    """The column with a role that a layout knows, and its metric's id. What an export holds beside
+    its labels `is_promised` by the protocol of the study."""
     role, why = column.role, column.why
-    if role in ("", VALUE):
+    if is_promised and role in ("", "about"):
+        role, why = "kept", "an export names it for its protocol"
+    elif role in ("", VALUE):
         role, why = "ignored", "not read"
     elif role == "about":
         role, why = "ignored", "says something of the item; the role kept keeps it"

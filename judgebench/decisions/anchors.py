@@ -47,7 +47,7 @@ def _of_metric(study: Study, anchors: Study, metric: Metric, rule: DecisionRule)
     consensus = np.maximum(settle(ratings.values, metric, study.config), 0)
     raters = [("", *rater) for rater in zip(ratings.annotators, ratings.values.T, strict=True)]
     raters.append(("", CONSENSUS, consensus))
-    for judge in study.real_judges:
+    for judge in anchors.real_judges:
         # A label that the judge owes is not severe.
         labels = np.maximum(anchors.judged(judge, metric), 0)
         is_due = anchors.asked(judge, metric)

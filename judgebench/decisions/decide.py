@@ -245,10 +245,9 @@ def _decide_by(
     written = load_protocol(protocol) if protocol else None
     if written and rule is None:
         rule = written.rule
-    if written and written.looks:
-        looks = looks or (*written.looks, 1.0)
+    planned = (*written.looks, 1.0) if written and written.looks else ()
     chosen = rule_for(rule, study.rubric)
-    decisions = decide_study(study, chosen, stress.results if stress else None, looks)
+    decisions = decide_study(study, chosen, stress.results if stress else None, looks or planned)
     became = promises(written, study, chosen, looks) if written else ()
     return replace(decisions, promises=tuple(became))
 

@@ -18,7 +18,14 @@ from judgebench.runs.open import Truth, is_run, open_run, truth_config
 from judgebench.stats.intervals import LEVEL
 from judgebench.studies.answers import indexed
 from judgebench.studies.reference_labels import TruthConfig, kept_columns
-from judgebench.studies.study import ANCHORS, JudgeKind, JudgeVerdicts, Study, study_of
+from judgebench.studies.study import (
+    ANCHORS,
+    RECORDED,
+    JudgeKind,
+    JudgeVerdicts,
+    Study,
+    study_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,6 +209,7 @@ def study(
         made, name=whole.name, judges=tuple(by_name),
         notes=(*columns_notes, *collected, *in_data, *made.notes),
         unconfirmed_question=known.unconfirmed_question, sources=data.sources,
+        beside={RECORDED: real},
     )  # fmt: skip
     made = with_anchors(made, pd.DataFrame(anchors)) if anchors else made
     if noticed := [*map(str, (*problems, *makers)), *made.gaps]:
@@ -293,6 +301,7 @@ def with_anchors(study: Study, labels: Tables) -> Study:
     """
     from judgebench.data.load import read_study
     from judgebench.data.reading import GivenTables, infer_layout, sources_of
+    from judgebench.runs.judging import tasks_of
 
     tables = GivenTables(labels=sources_of(labels, "anchors"))
     data = read_study(infer_layout(tables, rubric=study.rubric))
@@ -301,6 +310,9 @@ def with_anchors(study: Study, labels: Tables) -> Study:
         raise SetupError(Problem(message, ", ".join(data.sources), field="anchors"))
     known = study_of(study.rubric, data.answers, data.labels, study.config)
     is_other = ~np.isin([*study.answers.item_ids()], [*known.answers.item_ids()])
-    anchors = replace(known, judges=study.judges)
+    judges = {judge.name: judge for judge in study.judges}
+    for judge in study.beside.get(RECORDED, ()):  # whatever the study's own answers are
+        judges[judge.name] = _judged(judge, "judge", judge.judge(tasks_of(known.answers)))
+    anchors = replace(known, judges=tuple(judges.values()))
     others = study.only(np.flatnonzero(is_other))
     return replace(others, beside={**others.beside, ANCHORS: anchors})

@@ -173,14 +173,16 @@ def test_labels_and_anchors_in_files_decide_as_the_study_does(tmp_path: Path) ->
     answers = pd.read_csv(study / "answers_for_judge.csv")
     verdicts = answers[["item_id"]].assign(tone=[careful("", text) for text in answers.text])
 
-    by_study = jb.decide(study, verdicts).to_frame()
-    tables = jb.study(study / "labels.csv", verdicts, rubric=tmp_path / "mine.yaml")
-    by_files = jb.decide(tables, anchors=study / "anchors.csv").to_frame()
+    def anchors_of(frame: pd.DataFrame) -> pd.DataFrame:
+        keys = ["statistic", "who", "judge", "metric", "value", "n"]
+        return frame[frame.analysis == "anchors"][keys].reset_index(drop=True)
 
-    keys = ["analysis", "statistic", "who", "judge", "metric", "value", "n"]
-    anchors = [frame[frame.analysis == "anchors"][keys] for frame in (by_study, by_files)]
-    pd.testing.assert_frame_equal(*(frame.reset_index(drop=True) for frame in anchors))
-    assert len(anchors[0]) > 0
+    by_study = anchors_of(jb.decide(study, verdicts).to_frame())
+    assert len(by_study) > 0
+    for items in (None, tmp_path / "answers.csv"):  # which hold no anchor
+        tables = jb.study(study / "labels.csv", verdicts, items, rubric=tmp_path / "mine.yaml")
+        by_files = jb.decide(tables, anchors=study / "anchors.csv").to_frame()
+        pd.testing.assert_frame_equal(by_study, anchors_of(by_files))
 
 
 @pytest.mark.skipif("stress" not in FEATURES, reason="needs the feature `stress`")
@@ -239,6 +241,15 @@ def test_a_new_version_keeps_the_anchors_of_the_file(tmp_path: Path) -> None:
     told = repr(jb.annotate(tmp_path / "annotate.yaml", study, new_version=True))
     assert "0 changed, 0 new, 0 gone" in told
     assert anchor_ids(study) == before
+
+
+def test_no_anchors_are_none_wherever_they_would_come_from(tmp_path: Path, call: Call) -> None:
+    anchor_table(tmp_path)
+    file = study_file(tmp_path, anchors_from=["known.csv"], metrics=["tone"])
+    code, out, _ = call("annotate", "init", file, "--to", tmp_path / "study", "--anchors", "0")
+    assert (code, "hidden" in out) == (0, False)
+    file = study_file(tmp_path, anchors_from=["known.csv"], metrics=["tone"], anchors=0)
+    assert not anchor_ids(jb.annotate(file, tmp_path / "other").study)
 
 
 def test_without_a_number_all_are_anchors_and_are_exported(tmp_path: Path) -> None:

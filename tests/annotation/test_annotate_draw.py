@@ -191,6 +191,23 @@ def test_disagreements_need_two_annotators_and_a_disagreement(
         jb.draw(study_of(("ann", "ben")), "disagreements")
 
 
+def test_items_without_texts_are_not_drawn_and_no_screen_shows_them(
+    tmp_path: Path, call: Call
+) -> None:
+    folder = adjudication(tmp_path, call)
+    tables = [tmp_path / "labels.csv", tmp_path / "verdicts.csv"]
+    save = ("--order", "ok < odd < bad", "--save", tmp_path / "bare")
+    assert call("decide", *tables, *save)[0] == 0
+    draw = ("annotate", "draw", "disagreements", tmp_path / "bare", "--to", tmp_path / "bare.csv")
+    code, _, err = call(*draw)
+    assert (code, "give the answers, too, in the run or with --save FOLDER" in err) == (2, True)
+    drawn = pd.read_csv(tmp_path / "drawn.csv").assign(text="", question="")
+    drawn.to_csv(tmp_path / "drawn.csv", index=False)
+    init = ("annotate", "init", folder.parent / "annotate.yaml", "--to", tmp_path / "blank")
+    code, _, err = call(*init)
+    assert (code, "items: hold 8 rows without any text" in err) == (2, True)
+
+
 def test_labels_of_one_expert_on_drawn_items_are_counted(study: jb.Study) -> None:
     drawn = by("dr-x", jb.draw(study, "agreed"), dict(zip(IDS, GIVEN["j"], strict=True)))
     both = pd.concat([drawn, drawn.assign(annotator="dr-y")])
@@ -252,6 +269,10 @@ def gold_is_used(folder: Path, call: Call) -> dict[str, str]:
     code, out, _ = call("decide", *tables, *options, "--save", folder / "saved")
     assert (code, f"Adjudicated labels, on {len(gold)} items" in out) == (0, True)
     assert jb.study(folder / "saved" / "layout.yaml").n_adjudicated == len(gold)
+    others = ("annotate", "draw", "disagreements", folder / "saved", "--to", folder / "others.csv")
+    assert call(*others)[0] == 0
+    open_ids = differ(*PEOPLE, "j") - {*gold.item_id}
+    assert {*pd.read_csv(folder / "others.csv").item_id} == open_ids
     return dict(zip(gold.item_id, gold.label, strict=True))
 
 

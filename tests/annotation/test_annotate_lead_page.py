@@ -107,6 +107,14 @@ def test_disagreements_are_settled_by_keyboard_and_hide_names(
         assert await tab.value(checked) == ["no", "guideline gap"]
         assert await tab.value(text_of("where")) == "1 of 3, adjudicated, 2 to adjudicate"
         assert await tab.value("document.getElementById('case').className") == "adjudicated"
+        for shown in ("2 of 3, 2 to adjudicate", "3 of 3, 1 to adjudicate"):
+            await tab.press("ArrowRight")
+            await tab.sees(text_of("where"), shown)
+            await tab.press("1")
+            await tab.press("s")
+            await tab.press("Enter")
+        await tab.sees(f"{text_of('case')}.startsWith('Every disagreement is adjudicated.')")
+        assert "3 disagreements, 3 adjudicated." in await tab.value(text_of("reasons"))
         assert not tab.complaints()
 
     browser.run(visit)

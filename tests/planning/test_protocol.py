@@ -33,6 +33,7 @@ KEPT = dict.fromkeys(
     ),
     "kept",
 )  # fmt: skip
+DONE = [0.5, 1]  # analyses
 QUESTIONS = {"question": ["group"], "site": "kept", "order": "Safe < Unsure < Unsafe"}
 
 
@@ -84,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def promises(folder: Path, labels: Any = None, **given: Any) -> dict[str, str]:
     """The state of each promise, by `jb.decide`."""
-    given = {"columns": QUESTIONS, "protocol": folder / "protocol.yaml", **given}
+    given = {"columns": QUESTIONS, "protocol": folder / "protocol.yaml", "looks": DONE, **given}
     source = folder / "study" if labels is None else labels
     decisions = jb.decide(source, folder / "verdicts.csv", **given)
     rows = decisions.results.select("protocol")
@@ -131,6 +132,19 @@ def test_a_study_by_its_protocol_keeps_every_promise(folder: Path) -> None:
     assert promises(folder, pd.DataFrame(label_rows(folder / "study"))) == KEPT
 
 
+def test_calibration_is_beside_what_is_promised_and_labels_carry_subgroups(
+    folder: Path, tmp_path: Path
+) -> None:
+    protocol, file = folder / "protocol.yaml", annotate_file(tmp_path, calibration=4)
+    study = jb.annotate(file, tmp_path / "study", protocol=protocol).study
+    label_all(study)
+    verdicts = pd.read_csv(folder / "verdicts.csv").drop(columns="site")
+    verdicts.to_csv(tmp_path / "verdicts.csv", index=False)
+    given = {"columns": {"question": ["group"], "order": QUESTIONS["order"]}, "protocol": protocol}
+    assert promises(tmp_path, **given) == KEPT
+    assert promises(tmp_path, pd.DataFrame(label_rows(study)), **given) == KEPT
+
+
 def test_a_study_has_the_promised_items_and_annotators(folder: Path) -> None:
     rows = pd.DataFrame(label_rows(folder / "study"))
     assert rows.item_id.nunique() == PROMISED
@@ -148,7 +162,7 @@ def test_a_run_keeps_what_its_labels_carry(folder: Path, tmp_path: Path) -> None
         "judges": [{"name": "m", "verdicts": str(folder / "verdicts.csv")}],
     }))  # fmt: skip
     jb.run(bench, tmp_path / "run")
-    decisions = jb.decide(tmp_path / "run", protocol=folder / "protocol.yaml")
+    decisions = jb.decide(tmp_path / "run", protocol=folder / "protocol.yaml", looks=DONE)
     assert {row.statistic: row["state"] for row in decisions.promises} == KEPT
 
 
@@ -169,7 +183,7 @@ def test_a_protocol_says_by_which_rule_and_at_which_looks(folder: Path, tmp_path
         ({"columns": {**QUESTIONS, "order": "Unsafe < Unsure < Safe"}}, "rubric"),
         ({"truth": {"drawn": ["strata=site"]}}, "draw"),
         ({"truth": {"blind": "no"}}, "blind_to_judges"),
-        ({"columns": {"question": ["group"]}}, "subgroups"),
+        ({"columns": {**QUESTIONS, "site": "ignored"}}, "subgroups"),
     ],
 )
 def test_a_promise_is_broken_by_how_is_decided(
@@ -182,7 +196,6 @@ def test_a_promise_is_broken_by_how_is_decided(
     ("change", "broken"),
     [
         (lambda rows: rows[rows.group != rows.group[0]], "answers_with_labels"),
-        (lambda rows: rows.drop(rows.index[rows.annotator == "ben"][0]), "labels_per_answer"),
         (lambda rows: rows.assign(labelled_at=EARLIER), "written_before_labels"),
     ],
 )
@@ -193,11 +206,29 @@ def test_a_promise_is_broken_by_the_labels(
     assert promises(folder, change(rows)) == {**KEPT, broken: "broken"}
 
 
+def test_where_labels_are_missing_nobody_knows_who_was_left_out(folder: Path) -> None:
+    rows = pd.DataFrame(label_rows(folder / "study"))
+    expected = {"labels_per_answer": "broken", "annotators_left_out": "unknown"}
+    for fewer in (rows.drop(rows.index[rows.annotator == "ben"][0]), rows[rows.annotator == "ann"]):
+        assert promises(folder, fewer) == {**KEPT, **expected}
+
+
+def test_who_cannot_tell_gave_a_label(folder: Path) -> None:
+    rows = pd.DataFrame(label_rows(folder / "study"))
+    rows.loc[rows.index[rows.annotator == "ben"][:3], "label"] = ""
+    assert promises(folder, rows) == KEPT
+
+
+def test_nothing_shows_when_analyses_were_made_but_who_says_it(folder: Path) -> None:
+    assert promises(folder, looks=()) == {**KEPT, "analyses_at_shares": "unknown"}
+
+
 def test_at_an_interim_analysis_fewer_answers_are_due(folder: Path) -> None:
     rows = pd.DataFrame(label_rows(folder / "study"))
     half = rows[rows.group.isin(rows.group.unique()[: PROMISED // 4])]
     assert promises(folder, half, looks=[0.5]) == KEPT
     assert promises(folder, half)["answers_with_labels"] == "broken"
+    assert promises(folder, looks=[0.5]) == {**KEPT, "answers_with_labels": "broken"}  # of more
 
 
 def test_labels_that_carry_nothing_leave_promises_unknown(folder: Path) -> None:
@@ -211,7 +242,9 @@ def test_labels_that_carry_nothing_leave_promises_unknown(folder: Path) -> None:
 
 def test_a_changed_protocol_is_said_beside_the_decision(folder: Path, tmp_path: Path) -> None:
     edited = changed(folder, tmp_path, answers=50)
-    assert promises(folder, protocol=edited) == {**KEPT, "file": "broken"}
+    unknown = dict.fromkeys(KEPT, "unknown")
+    in_file = {"file": "broken", "hash_in_labels": "kept"}
+    assert promises(folder, protocol=edited) == {**unknown, **in_file}
     rehashed = changed(folder, tmp_path, rehash=True, answers=50)
     another = promises(folder, protocol=rehashed)
     assert (another["file"], another["hash_in_labels"]) == ("kept", "broken")
@@ -219,7 +252,7 @@ def test_a_changed_protocol_is_said_beside_the_decision(folder: Path, tmp_path: 
 
 def test_a_broken_promise_changes_no_outcome(folder: Path, tmp_path: Path) -> None:
     study = jb.study(folder / "study", folder / "verdicts.csv", columns=QUESTIONS)
-    path = changed(folder, tmp_path, answers=500, looks=[])
+    path = changed(folder, tmp_path, rehash=True, answers=500, looks=[])
     plain, promised = jb.decide(study), jb.decide(study, protocol=path)
     assert [d.row() for d in plain] == [d.row() for d in promised]
     assert promised.results.find("answers_with_labels", "protocol").value == 0
@@ -236,8 +269,10 @@ def test_the_commands_do_the_same(folder: Path, tmp_path: Path, call: Call) -> N
     code, out, _ = call(*plan, "--protocol", path, "--rubric", "medical-safety", *promised)
     assert code == 0, out
     assert f"annotate init annotate.yaml --protocol {path}" in out
-    file = annotate_file(tmp_path)
-    assert call("annotate", "init", file, "--protocol", path, "--to", tmp_path / "study")[0] == 0
+    init = ("annotate", "init", annotate_file(tmp_path), "--protocol", path)
+    code, out, _ = call(*init, "--to", tmp_path / "study")
+    assert code == 0
+    assert "rubric and per_item are those of the protocol, whatever annotate.yaml says\n" in out
     with open_store(tmp_path / "study") as store:
         assert (len(store.screens), store.meta["per_item"]) == (60, 2)
         assert len(store.meta["rubric"]["metrics"]) == 8
@@ -245,7 +280,7 @@ def test_the_commands_do_the_same(folder: Path, tmp_path: Path, call: Call) -> N
 
 def test_the_command_decides_by_a_protocol(folder: Path, call: Call) -> None:
     tables = (folder / "study", folder / "verdicts.csv", "--question", "group")
-    protocol = ("--column", "site=kept", "--protocol", folder / "protocol.yaml")
+    protocol = ("--protocol", folder / "protocol.yaml", "--looks", "0.5", "--looks", "1")
     code, out, _ = call("decide", *tables, *protocol, "--annotator", "ann")
     assert code == 0
     table = out.partition("Was the protocol kept?")[2]
@@ -267,7 +302,7 @@ def test_a_checklist_says_what_was_kept(folder: Path, tmp_path: Path, call: Call
         number = line.partition(". ")[0] if line[:1].isdigit() else number
         by_number[number] = by_number.get(number, "") + line
     assert "answers with labels" in by_number["6"]
-    assert "subgroups, planned site, actual none (broken)." in by_number["6"]
+    assert "analyses at shares, planned 0.5, 1.0, actual unknown (unknown);" in by_number["6"]
     assert "Protocol (kept where nothing else is said): draw." in by_number["7"]
     assert "said): blind to judges; blind to each other." in by_number["8"]
     frame = pd.read_csv(tmp_path / "results.csv")
@@ -315,9 +350,31 @@ def test_a_rubric_is_not_read_as_a_protocol(
 def test_oversampled_answers_are_drawn_by_a_column(tmp_path: Path) -> None:
     written = planned(oversampled=True).protocol(tmp_path / "p.yaml", rubric=RUBRIC, answers=60)
     assert written.drawn == "probability=probability"
-    made = jb.annotate(annotate_file(tmp_path), tmp_path / "study", protocol=tmp_path / "p.yaml")
+    given = annotate_file(tmp_path), tmp_path / "study"
+    with pytest.raises(jb.SetupError, match="no column of the items; found probability"):
+        jb.annotate(*given, protocol=tmp_path / "p.yaml")
+    answers = pd.read_csv(tmp_path / "answers.csv").assign(probability=0.5)
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    made = jb.annotate(*given, protocol=tmp_path / "p.yaml")
     with open_store(made.study) as store:
         assert len(store.screens) == ALL  # as they were drawn
+    label_all(made.study)
+    assert {row["probability"] for row in label_rows(made.study)} == {"0.5"}
+
+
+def test_labels_of_a_new_version_carry_the_protocol_that_it_is_by(
+    folder: Path, tmp_path: Path
+) -> None:
+    file, study = annotate_file(tmp_path), tmp_path / "study"
+    first, other = folder / "protocol.yaml", changed(folder, tmp_path, rehash=True, answers=70)
+    label_all(jb.annotate(file, study, protocol=first).study)
+    again = jb.annotate(file, study, new_version=True, protocol=first)
+    assert "the protocol is not that of before" not in repr(again)
+    by_first = promises(folder, study)
+    again = jb.annotate(file, study, new_version=True, protocol=other)
+    assert "the protocol is not that of before (--protocol)" in repr(again)
+    lost = {"hash_in_labels": "broken", "draw": "unknown", "blind_to_each_other": "unknown"}
+    assert promises(folder, study) == {**by_first, **lost}
 
 
 def test_a_protocol_is_written_once_and_needs_a_rubric(tmp_path: Path, call: Call) -> None:
@@ -334,15 +391,22 @@ def test_a_protocol_is_written_once_and_needs_a_rubric(tmp_path: Path, call: Cal
     ("keys", "n_items", "said"),
     [
         ({"answers": 50}, ALL, "was changed since it was written"),
-        ({}, 40, "fewer than the 60 answers"),
+        (
+            {},
+            60,
+            "fewer than the 60 answers .* and 4 of calibration; found 60; .* 64 or more",
+        ),
         ({"answers": "many"}, ALL, "answers"),
         ({"color": "red"}, ALL, "color"),
+        ({"annotators": 3}, ALL, "changed.yaml: annotators: .*; found 3; allowed: at most 2"),
+        ({"subgroups": ["site", "ward"]}, ALL, "no column of the items; found ward"),
     ],
 )
 def test_no_study_is_made_that_cannot_keep_its_protocol(
     folder: Path, tmp_path: Path, keys: dict[str, object], n_items: int, said: str
 ) -> None:
-    path = changed(folder, tmp_path, **keys)
+    path = changed(folder, tmp_path, rehash=said[:3] != "was", **keys)
+    file = annotate_file(tmp_path, n_items, calibration=4)
     with pytest.raises(jb.SetupError, match=said):
-        jb.annotate(annotate_file(tmp_path, n_items), tmp_path / "study", protocol=path)
+        jb.annotate(file, tmp_path / "study", protocol=path)
     assert not (tmp_path / "study").exists()

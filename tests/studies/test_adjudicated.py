@@ -114,8 +114,8 @@ def test_reports_say_how_many_there_are_and_whether_they_count() -> None:
     said = jb.decide(study(labels)).context.compared
     assert said.startswith("Reference labels: the median of ann, ben and cem")
     assert (
-        "Adjudicated labels, on 4 items, are not among them without --adjudicated, but decide."
-        in said
+        "Adjudicated labels, on 4 items, are no reference labels without --adjudicated; judge and "
+        "annotators are compared with them in decisions all the same." in said
     )
     said = jb.decide(study(labels, adjudicated=True)).context.compared
     assert said.endswith("Adjudicated labels, on 4 items, are the reference there.")
@@ -157,7 +157,7 @@ def test_check_counts_them_apart(tmp_path: Path, call) -> None:  # type: ignore[
     assert code == 0, err
     assert "180 human labels" in out
     assert ", adjudicated:" not in out
-    assert "Adjudicated labels, on 4 items, are not among them without" in " ".join(out.split())
+    assert "Adjudicated labels, on 4 items, are no reference labels" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("command", ["decide", "align", "report", "estimate"])
