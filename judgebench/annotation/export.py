@@ -20,6 +20,7 @@ from judgebench.text import counted
 Row = dict[str, str]
 _ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
+_FIELDS = {"Question": "question", "Answer": "text", "Reference": "reference"}  # by heading
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
 
@@ -42,6 +43,19 @@ def anchor_rows(path: Path) -> list[Row]:
     of a study or its file. Raises SetupError."""
     with snapshot(path) as store:
         return [*_anchor_rows(store, key_of(store))]
+
+
+def answer_rows(path: Path) -> list[Row]:
+    """The `item_id` and `text` of each answer that people label by itself, and its `question` and
+    `reference` where it has them, given the folder of a study or its file. Raises SetupError."""
+    with snapshot(path) as store:
+        key, screens = key_of(store), store.screens
+    rows = []
+    for name, screen in screens.items() if key.task == "labels" else ():
+        target = next(iter(key.screens[name].values()))
+        texts = {_FIELDS[s.heading]: s.text for s in screen.sections if s.heading in _FIELDS}
+        rows.append({"item_id": target.columns["item_id"], **texts})
+    return rows
 
 
 def rubric_of(path: Path) -> Rubric:

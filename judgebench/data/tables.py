@@ -196,6 +196,12 @@ def anchors_in(path: Path) -> Sequence[Mapping[str, str]]:
     return _known_of(table_in(path), "anchors") or ()
 
 
+def answers_in(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The `item_id` of each answer that was labelled in a file, and its texts by the names of the
+    fields of `Answer`, where a feature keeps them beside the labels. Raises SetupError."""
+    return _known_of(table_in(path), "answers") or ()
+
+
 def _known_of(path: Path, part: str) -> Any:
     """What the feature whose table the file is knows of its labels; None of any other file."""
     readers = (getattr(f.parts, part) for f in _with_tables() if path.match(f.table))

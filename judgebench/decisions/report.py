@@ -35,6 +35,7 @@ from judgebench.decisions.sentences import (
     standings,
     threshold_text,
 )
+from judgebench.errors import some
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import (
     Block,
@@ -71,7 +72,7 @@ _SHARES = (
 )
 _CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
 _MORE_SEVERE = "; of two annotators' labels the more severe counts"
-_BASELINE = "Baseline: a rule that knows no more of an answer than its length or its words."
+_MAX_BASELINES = 8  # that are named
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _ANCHORS = Layout(
     "decide_anchors", "Answers whose right label is known (anchors)", ("Metric", "Who"),
@@ -176,7 +177,9 @@ def _severe(decisions: Decisions) -> str:
 def _terms(decisions: Decisions) -> Iterator[str]:
     if severe := _severe(decisions):
         yield f"{severe}."
-    yield _BASELINE
+    controls = decisions.study.controls if decisions.study else []
+    if names := some((control.name for control in controls), _MAX_BASELINES):
+        yield f"Baseline: a rule that understands no answer; here {names}."
 
 
 def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterator[Block]:
