@@ -35,7 +35,7 @@ from judgebench.data.formats import (
 from judgebench.data.layout import Layout, Sheet, Spelling
 from judgebench.data.settings import each_as
 from judgebench.data.vocabulary import words
-from judgebench.errors import nearest
+from judgebench.errors import nearest, some
 from judgebench.records import ADJUDICATED, Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import BETWEEN, Metric, listed_in
 
@@ -484,12 +484,20 @@ class SheetReader:
             for metric in filter(None, metrics):
                 if label := metric.parse(text):
                     by_metric.setdefault(metric.id, {})[label] = column
+        for name, columns in by_metric.items():
+            options = self._find_metric(name).options
+            missing = [option for option in options if option not in columns]
+            if missing and len(options) > 2:
+                message = f"not used without the probabilities of the other labels: {some(missing)}"
+                at, named = (self.table.file, None), ", ".join(columns.values())
+                self.dataset.findings.add("unused_column", message, at, named)
         return by_metric
 
     def _probabilities(
         self, row: int, metric: Metric, pair: NamedPair | None
     ) -> dict[str, float] | None:
-        """By label, None where all are blank. What is wrong with them is reported."""
+        """By label, None where all are blank; of two labels one says that of the other. What is
+        wrong with them is reported."""
         columns = self._shares.get(metric.id, {})
         texts = {label: self.table.texts(column)[row] for label, column in columns.items()}
         if not any(texts.values()):
@@ -500,6 +508,9 @@ class SheetReader:
                 message, allowed = "is no probability", "a number from 0 to 1"
                 self._note("bad_probability", message, row, columns[label], texts[label], allowed)
                 return None
+        if len(metric.options) == 2:
+            for other in {*metric.options} - shares.keys():
+                shares[other] = 1 - sum(shares.values())
         if not 0 < (total := math.fsum(shares.values())) <= 1 + _ROUNDING:
             message, allowed = f"probabilities add up to {total:.3g}", "more than 0, at most 1"
             self._note("bad_probability", message, row, "", None, allowed)
