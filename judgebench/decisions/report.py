@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from judgebench.alignment.notes import BLIND
@@ -16,7 +17,6 @@ from judgebench.decisions.decision import (
     Condition,
     Decision,
     Decisions,
-    Outcome,
     State,
     TriageCurve,
 )
@@ -142,11 +142,6 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
         f"{context.drawn} The shares count each answer once." if context.drawn else "",
         f"{severe}; {_CHANGE_SEVERE}." if severe else "",
         scores_sentence(decisions.rubric.metrics),
-        *(
-            alone_sentence(d, decisions.titles[d.metric])
-            for d in decisions
-            if d.outcome is not Outcome.REPLACE
-        ),
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
@@ -189,13 +184,14 @@ def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterat
     figure = Drawing("decisions", TITLE, partial(draw_standings, [*lines]))
     table = _decision_table(decisions)
     yield Block("Decisions", decisions.context.bars, (table,), (figure,), lead=True)
-    reasons = tuple(
-        f"{line.outcome} for {line.metric} ({line.judge}). {line.why} {line.next}"
-        + (f"\n  {line.numbers}" if line.numbers else "")
-        for line in lines
-    )
-    yield Block("Why", reasons, lead=True)
+    yield Block("Why", tuple(map(_reason, lines)), lead=True)
     yield Block("The protocol", tables=(_protocol_table(decisions),), asks="sure")
+
+
+def _reason(line: DecisionSummary) -> str:
+    which = f"{line.outcome} for {line.metric} ({line.judge})."
+    text = " ".join(filter(None, (which, line.why, line.alone, line.next)))
+    return f"{text}\n  {line.numbers}" if line.numbers else text
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
@@ -316,7 +312,9 @@ def _triage_table(decisions: Decisions) -> Table:
 
 def alone_part(alone: AloneShares) -> ReportSection:
     """The part on how much judges may decide alone."""
-    block, context = _alone_block(alone), alone.decisions.context
+    decisions, context = alone.decisions, alone.decisions.context
+    sentences = (alone_sentence(d, f"{d.judge} on {decisions.titles[d.metric]}") for d in decisions)
+    block = replace(_alone_block(alone), text=tuple(filter(None, sentences)))
     return ReportSection(
         "alone", "how much may these judges decide alone?", alone.results, (block,), context.notes,
         screen=(block,), own_file=True, headline=context.headline,
@@ -324,16 +322,15 @@ def alone_part(alone: AloneShares) -> ReportSection:
 
 
 def _alone_block(alone: AloneShares) -> Block:
-    """A line for each judge and metric, and a curve where there is one."""
+    """A row for each judge and metric, and a curve where there is one."""
     decisions, titles = alone.decisions, alone.decisions.titles
     table = _ALONE.of(
         alone.results.select("alone"),
         lambda row: (row.judge, titles[row.metric], threshold_text(float(row["threshold"]))),
     )
-    sentences = filter(None, (alone_sentence(d, titles[d.metric]) for d in decisions))
     margin = decisions.rule.replace.humans.margin
     curves = tuple(_alone_curve(d, titles[d.metric], margin) for d in decisions if d.alone.points)
-    return Block(ALONE, tuple(sentences), (table,), curves, asks="what_if", gist="where it is sure")
+    return Block(ALONE, (), (table,), curves, asks="what_if", gist="where it is sure")
 
 
 def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:

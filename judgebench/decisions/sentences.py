@@ -80,6 +80,7 @@ def standings(decisions: Decisions) -> Iterator[DecisionSummary]:
             baseline=shares.baseline.estimate, baseline_name=shares.baseline.judge,
             margin=_allowed_gap(d), why=d.reason or NO_REASON,
             next=next_step(decisions, d, shares), numbers=d.numbers,
+            alone="" if d.outcome is Outcome.REPLACE else alone_sentence(d, "It"),
         )  # fmt: skip
 
 
@@ -528,13 +529,13 @@ def bound_text(c: Condition) -> str:
     return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
 
 
-def alone_sentence(d: Decision, title: str) -> str:
-    """Say how much of a metric with this title the judge may decide alone; empty where nothing."""
+def alone_sentence(d: Decision, judge: str) -> str:
+    """Say how much a judge, under this name, may decide alone; empty where nothing."""
     alone = d.alone.check
     if alone.share.value is None:
         return ""
     return (
-        f"{d.judge} on {title}: alone on {in_per_cent(alone.share)} of answers like these, where "
+        f"{judge} may decide alone on {in_per_cent(alone.share)} of answers like these, where "
         f"it sees nothing severe and the {d.alone.signal} is at least "
         f"{threshold_text(alone.threshold)}; people label {percent(1 - alone.share.value)}."
     )

@@ -188,7 +188,8 @@ class DecisionSummary:
     reference label. Of a judge the `failures`, answers without a label, count as wrong; `asked`
     says of how many answers its share is, as in `48 of 500 asked`, where not of all. The decision
     allows a judge to be `margin` below the annotators; 0 where it rests on something else.
-    `numbers` are those behind `why`.
+    `numbers` are those behind `why`. `alone` says how much the judge may decide alone where it may
+    not decide all; empty where nothing.
     """
 
     judge: str
@@ -206,6 +207,7 @@ class DecisionSummary:
     why: str
     next: str
     numbers: str = ""
+    alone: str = ""
 
     @property
     def shares(self) -> str:
