@@ -58,7 +58,7 @@ def check_place(to: str) -> tuple[str, str]:
             Problem(problem, field="to", found=to, allowed="mlflow:URI, otel:FILE, inspect:FILE")
         )
     if kind != "mlflow":
-        check_new([Path(place)])
+        check_new(Path(place))
     elif find_spec("mlflow") is None:
         raise MissingExtra("mlflow:", "mlflow", "mlflow-skinny")
     return kind, place

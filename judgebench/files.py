@@ -116,23 +116,21 @@ def disk_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def check_new(paths: Iterable[Path]) -> None:
-    """Raises SetupError with every file that is there already or whose folder takes none."""
-    problems = []
-    for path in paths:
-        folder = next(parent for parent in path.absolute().parents if parent.exists())
-        if path.exists():
-            problems.append(Problem("exists and is not overwritten", str(path)))
-        elif not (folder.is_dir() and os.access(folder, os.W_OK)):
-            problems.append(Problem(f"cannot be written in {folder}", str(path)))
-    raise_any(problems)
+def check_new(path: Path) -> None:
+    """Raises SetupError where the file is there already, or cannot be made."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if path.exists():
+        raise SetupError(Problem("exists and is not overwritten", str(path)))
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise SetupError(Problem(f"cannot be written in {folder}", str(path)))
 
 
 @contextmanager
 def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
     """Make the folder that files are written into; where anything fails, the files and what was
     made of the folder are gone again. Raises SetupError where a file is there already."""
-    check_new(paths)
+    there = (str(path) for path in paths if path.exists())
+    raise_any([Problem("exists and is not overwritten", path) for path in there])
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:

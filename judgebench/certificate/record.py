@@ -110,7 +110,7 @@ class Certificate(StrictModel):
     def write(self, path: str | Path) -> Path:
         """Write the file, whole or not at all. Raises SetupError where it is there already."""
         path = Path(path)
-        check_new([path])
+        check_new(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, self.model_dump_json(indent=1).encode())
         return path

@@ -59,7 +59,8 @@ def decide(
     from judgebench.files import check_new
 
     judge, _, file = certificate.rpartition("=")
-    check_new([Path(file)] if certificate else [])
+    if certificate:
+        check_new(Path(file))
     kinds = {place: check_place(place)[0] for place in to}
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol, anchors=anchors)

@@ -172,8 +172,7 @@ def _print_numbers(one: DecisionSummary, console: Console, start: int) -> None:
         line = Text()
     line.pad_right(start - line.cell_len)
     line.append(f"{one.outcome:<10}", _COLOURS.get(one.look, "")).append(f"  {one.shares}")
-    failed = f"{one.failures:,} failed" if one.failures else ""
-    missing = ", ".join(filter(None, (one.asked, failed)))
+    missing = ", ".join(filter(None, (one.asked, one.failures)))
     if missing and len(line) + 2 + len(missing) <= console.width:
         line.append(f"  {missing}")
         missing = ""
