@@ -45,17 +45,19 @@ def anchor_rows(path: Path) -> list[Row]:
         return [*_anchor_rows(store, key_of(store))]
 
 
-def answer_rows(path: Path) -> list[Row]:
-    """The `item_id` and `text` of each answer that people label by itself, and its `question` and
-    `reference` where it has them, given the folder of a study or its file. Raises SetupError."""
+def texts_of(path: Path) -> dict[str, Row]:
+    """The `text` of each answer that people label by itself, and its `question` and `reference`
+    where it has them, by item id, given the file of a study. Raises SetupError."""
     with snapshot(path) as store:
         key, screens = key_of(store), store.screens
-    rows = []
-    for name, screen in screens.items() if key.task == "labels" else ():
-        target = next(iter(key.screens[name].values()))
-        texts = {_FIELDS[s.heading]: s.text for s in screen.sections if s.heading in _FIELDS}
-        rows.append({"item_id": target.columns["item_id"], **texts})
-    return rows
+    targets = {name: next(iter(key.screens[name].values())) for name in screens}
+    return {
+        targets[name].columns["item_id"]: {
+            _FIELDS[part.heading]: part.text for part in one.sections if part.heading in _FIELDS
+        }
+        for name, one in screens.items()
+        if key.task == "labels"
+    }
 
 
 def rubric_of(path: Path) -> Rubric:

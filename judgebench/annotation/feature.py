@@ -2,10 +2,10 @@
 
 from judgebench.annotation.export import (
     anchor_rows,
-    answer_rows,
     collected_as,
     rubric_of,
     table_rows,
+    texts_of,
 )
 from judgebench.annotation.init import study_in_words
 from judgebench.runs.features import FeatureParts
@@ -16,5 +16,5 @@ PARTS = FeatureParts(
     rubric=rubric_of,
     collected=collected_as,
     anchors=anchor_rows,
-    answers=answer_rows,
+    answers=texts_of,
 )

@@ -21,7 +21,7 @@ from judgebench.data.formats import Table
 from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout, read_sheet
 from judgebench.data.named import is_silver, named_sheet
 from judgebench.data.rows import SheetReader
-from judgebench.data.tables import answers_in, collected_in, reader_of_feature, table_in
+from judgebench.data.tables import known_of, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes
 from judgebench.records import (
@@ -119,7 +119,7 @@ def read_people(layout: Layout, dataset: DatasetBuilder) -> None:
                 continue
             reader.read_items()
             reader.read_labels()
-            dataset.collected |= dict.fromkeys(collected_in(table_in(sheet.source.path)))
+            dataset.collected |= dict.fromkeys(known_of(sheet.source.path, "collected"))
             dataset.collected |= dict.fromkeys(_carried(reader.table))
 
 
@@ -278,8 +278,9 @@ def _answers_of(
 
 def _with_texts(answers: Sequence[Answer], layout: Layout) -> list[Answer]:
     """The answers with the texts that a feature keeps beside their labels."""
-    files = {sheet.source.path: None for sheet in layout.sheets}
-    texts = {row["item_id"]: row for path in files for row in answers_in(path)}
+    texts: dict[str, Any] = {}
+    for sheet in layout.sheets:
+        texts |= known_of(sheet.source.path, "answers")
     return [replace(answer, **texts.get(answer.item_id, {})) for answer in answers]
 
 
