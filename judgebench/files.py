@@ -118,11 +118,10 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 def check_new(path: Path) -> None:
     """Raises SetupError where the file is there already, or cannot be made."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    if path.exists():
-        raise SetupError(Problem("exists and is not overwritten", str(path)))
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise SetupError(Problem(f"cannot be written in {folder}", str(path)))
+    folder = next(filter(Path.exists, path.absolute().parents))
+    why = "exists and is not overwritten" if path.exists() else ""
+    if why or not os.access(folder, os.W_OK | os.X_OK):
+        raise SetupError(Problem(why or f"cannot be written in {folder}", str(path)))
 
 
 @contextmanager

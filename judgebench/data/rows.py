@@ -484,13 +484,6 @@ class SheetReader:
             for metric in filter(None, metrics):
                 if label := metric.parse(text):
                     by_metric.setdefault(metric.id, {})[label] = column
-        for name, columns in by_metric.items():
-            options = self._find_metric(name).options
-            missing = [option for option in options if option not in columns]
-            if missing and len(options) > 2:
-                message = f"not used without the probabilities of the other labels: {some(missing)}"
-                at, named = (self.table.file, None), ", ".join(columns.values())
-                self.dataset.findings.add("unused_column", message, at, named)
         return by_metric
 
     def _probabilities(
@@ -508,9 +501,12 @@ class SheetReader:
                 message, allowed = "is no probability", "a number from 0 to 1"
                 self._note("bad_probability", message, row, columns[label], texts[label], allowed)
                 return None
-        if len(metric.options) == 2:
-            for other in {*metric.options} - shares.keys():
-                shares[other] = 1 - sum(shares.values())
+        missing = [option for option in metric.options if option not in shares]
+        if missing and len(metric.options) > 2:
+            message = f"not used without the probabilities of the other labels: {some(missing)}"
+            self._note("unused_column", message, row, ", ".join(columns.values()))
+        elif missing:
+            shares[missing[0]] = 1 - sum(shares.values())
         if not 0 < (total := math.fsum(shares.values())) <= 1 + _ROUNDING:
             message, allowed = f"probabilities add up to {total:.3g}", "more than 0, at most 1"
             self._note("bad_probability", message, row, "", None, allowed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 from judgebench.alignment.notes import BLIND
@@ -314,14 +313,14 @@ def alone_part(alone: AloneShares) -> ReportSection:
     """The part on how much judges may decide alone."""
     decisions, context = alone.decisions, alone.decisions.context
     sentences = (alone_sentence(d, f"{d.judge} on {decisions.titles[d.metric]}") for d in decisions)
-    block = replace(_alone_block(alone), text=tuple(filter(None, sentences)))
+    block = _alone_block(alone, tuple(filter(None, sentences)))
     return ReportSection(
         "alone", "how much may these judges decide alone?", alone.results, (block,), context.notes,
         screen=(block,), own_file=True, headline=context.headline,
     )  # fmt: skip
 
 
-def _alone_block(alone: AloneShares) -> Block:
+def _alone_block(alone: AloneShares, text: tuple[str, ...] = ()) -> Block:
     """A row for each judge and metric, and a curve where there is one."""
     decisions, titles = alone.decisions, alone.decisions.titles
     table = _ALONE.of(
@@ -330,7 +329,7 @@ def _alone_block(alone: AloneShares) -> Block:
     )
     margin = decisions.rule.replace.humans.margin
     curves = tuple(_alone_curve(d, titles[d.metric], margin) for d in decisions if d.alone.points)
-    return Block(ALONE, (), (table,), curves, asks="what_if", gist="where it is sure")
+    return Block(ALONE, text, (table,), curves, asks="what_if", gist="where it is sure")
 
 
 def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:

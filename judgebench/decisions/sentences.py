@@ -99,7 +99,7 @@ def _failures(decisions: Decisions, d: Decision, n: int) -> str:
         del kinds[Status.OK]
     if kinds.total() != n:
         kinds = Counter({Status.FAILED: n})
-    return ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common() if count)
+    return ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
 
 
 def _allowed_gap(d: Decision) -> float:

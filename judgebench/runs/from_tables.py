@@ -189,7 +189,6 @@ def study(
         name for name in usual_controls(measured) if data.has_texts or name != "longest-answer"
     ]
     controls = control_judges(usual, measured, made.answers, data.labels, 0, None)
-    _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
     problems = [*data.warnings, *(unknown for judge in real for unknown in judge.unknown(items))]
     problems += map(Problem, lacking_labels(people))
     makers = suspicions(made.makers, [judge.name for judge in real])
@@ -199,6 +198,7 @@ def study(
         *(_judged(judge, "judge", judge.judge(tasks_of(made.answers))) for judge in real),
         *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
+    _differ([judge.name for judge in judges])
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     columns_notes = (f"{UNDERSTOOD}{line}." for line in layout_notes(known))
     collected = (f"{UNDERSTOOD}{sentence}" for sentence in data.collected)

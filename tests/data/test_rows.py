@@ -273,7 +273,7 @@ def test_of_two_labels_one_probability_says_the_other(write: Write) -> None:
     of_three = Rubric.from_labels({"harm": ["no", "unsure", "yes"]})
     _, (warning,) = read_verdicts(write("three.csv", table.replace("0.0", "0.1")), of_three, ())
     assert (warning.kind, warning.field) == ("unused_column", "probability_harm_yes")
-    assert warning.message.endswith("the other labels: no, unsure")
+    assert "without the probabilities of the other labels: no, unsure (2 times" in warning.message
 
 
 def test_names_of_columns_say_probabilities_of_plain_tables(rubric: Rubric, write: Write) -> None:
