@@ -53,9 +53,9 @@ def texts_of(path: Path) -> dict[str, Row]:
     targets = {name: next(iter(key.screens[name].values())) for name in screens}
     return {
         targets[name].columns["item_id"]: {
-            _FIELDS[part.heading]: part.text for part in one.sections if part.heading in _FIELDS
+            _FIELDS[part.heading]: part.text for part in screen.sections if part.heading in _FIELDS
         }
-        for name, one in screens.items()
+        for name, screen in screens.items()
         if key.task == "labels"
     }
 

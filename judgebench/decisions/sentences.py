@@ -92,7 +92,7 @@ def _failures(decisions: Decisions, d: Decision, n: int) -> str:
     """`4 refused, 2 unparsed`, or `6 failed` where not all kinds are known; empty of none."""
     kinds = Counter[str]()
     if n and (study := decisions.study):
-        (judge,) = (one for one in study.real_judges if one.name == d.judge)
+        (judge,) = (judge for judge in study.real_judges if judge.name == d.judge)
         humans = study.humans[d.metric]
         is_due = study.asked(judge, humans.metric) & (humans.truth >= 0)
         kinds.update(compress(judge_labels(study, judge, humans.metric)[1], is_due))

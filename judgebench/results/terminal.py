@@ -134,7 +134,7 @@ def _print_standings(
             _print_numbers(one, console, start)
             texts = [one.why] if has_reasons else []
             texts += [one.numbers] if everything and one.numbers else []
-            texts += [one.alone] if one.alone else []
+            texts += filter(None, [one.alone])
             texts += [f"Next: {_here(one.next)}"] if has_steps else []
             for text in texts:
                 _print_wrapped(text, console, start if has_steps else 4)
