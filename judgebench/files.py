@@ -118,10 +118,10 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 def check_new(path: Path) -> None:
     """Raises SetupError where the file is there already, or cannot be made."""
-    folder = next(filter(Path.exists, path.absolute().parents))
-    why = "exists and is not overwritten" if path.exists() else ""
-    if why or not os.access(folder, os.W_OK | os.X_OK):
-        raise SetupError(Problem(why or f"cannot be written in {folder}", str(path)))
+    if path.exists():
+        raise SetupError(Problem("exists and is not overwritten", str(path)))
+    if not os.access(next(filter(Path.exists, path.absolute().parents)), os.W_OK | os.X_OK):
+        raise SetupError(Problem("cannot be written: its folder takes no file", str(path)))
 
 
 @contextmanager

@@ -142,7 +142,11 @@ def test_the_command_line_writes_and_overwrites_nothing(call: Call, decisions: D
 
 @pytest.mark.parametrize(
     ("place", "message"),
-    [("csv:x", "is no place"), ("mlflow:x", "mlflow-skinny"), ("otel:labels.csv/x", "be written")],
+    [
+        ("csv:x", "is no place"),
+        ("mlflow:x", "mlflow-skinny"),
+        ("otel:labels.csv/x", "cannot be written"),
+    ],
 )
 def test_nothing_is_written_unless_all_of_it_can_be(
     call: Call, decisions: Decisions, monkeypatch: pytest.MonkeyPatch, place: str, message: str

@@ -9,7 +9,7 @@ from shlex import quote
 
 from judgebench.annotation.screens import Round, Screen
 from judgebench.annotation.store import ANSWERS, GOLD, KEY, Store, by_screen, snapshot
-from judgebench.annotation.tasks import Key, Target, read_key
+from judgebench.annotation.tasks import Key, Target, item_of, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import disk_errors, write_atomically
@@ -50,9 +50,8 @@ def texts_of(path: Path) -> dict[str, Row]:
     where it has them, by item id, given the file of a study. Raises SetupError."""
     with snapshot(path) as store:
         key, screens = key_of(store), store.screens
-    targets = {name: next(iter(key.screens[name].values())) for name in screens}
     return {
-        targets[name].columns["item_id"]: {
+        max(item_of(key.screens[name])): {
             _FIELDS[part.heading]: part.text for part in screen.sections if part.heading in _FIELDS
         }
         for name, screen in screens.items()

@@ -22,7 +22,6 @@ from judgebench.decisions.decision import (
 from judgebench.decisions.sentences import (
     LOOKS,
     STATES,
-    alone_sentence,
     anchor_sentences,
     answer,
     bound_text,
@@ -71,7 +70,6 @@ _SHARES = (
 )
 _CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
 _MORE_SEVERE = "; of two annotators' labels the more severe counts"
-_MAX_BASELINES = 8  # that are named
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _ANCHORS = Layout(
     "decide_anchors", "Answers whose right label is known (anchors)", ("Metric", "Who"),
@@ -172,7 +170,7 @@ def _terms(decisions: Decisions) -> Iterator[str]:
     if severe := _severe(decisions):
         yield f"{severe}."
     controls = decisions.study.controls if decisions.study else []
-    if names := some((control.name for control in controls), _MAX_BASELINES):
+    if names := some(control.name for control in controls):
         yield f"Baseline: a rule that understands no answer; here {names}."
 
 
@@ -311,16 +309,14 @@ def _triage_table(decisions: Decisions) -> Table:
 
 def alone_part(alone: AloneShares) -> ReportSection:
     """The part on how much judges may decide alone."""
-    decisions, context = alone.decisions, alone.decisions.context
-    sentences = (alone_sentence(d, f"{d.judge} on {decisions.titles[d.metric]}") for d in decisions)
-    block = _alone_block(alone, tuple(filter(None, sentences)))
+    block, context = _alone_block(alone), alone.decisions.context
     return ReportSection(
         "alone", "how much may these judges decide alone?", alone.results, (block,), context.notes,
         screen=(block,), own_file=True, headline=context.headline,
     )  # fmt: skip
 
 
-def _alone_block(alone: AloneShares, text: tuple[str, ...] = ()) -> Block:
+def _alone_block(alone: AloneShares) -> Block:
     """A row for each judge and metric, and a curve where there is one."""
     decisions, titles = alone.decisions, alone.decisions.titles
     table = _ALONE.of(
@@ -329,7 +325,7 @@ def _alone_block(alone: AloneShares, text: tuple[str, ...] = ()) -> Block:
     )
     margin = decisions.rule.replace.humans.margin
     curves = tuple(_alone_curve(d, titles[d.metric], margin) for d in decisions if d.alone.points)
-    return Block(ALONE, text, (table,), curves, asks="what_if", gist="where it is sure")
+    return Block(ALONE, (), (table,), curves, asks="what_if", gist="where it is sure")
 
 
 def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:

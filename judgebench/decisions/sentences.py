@@ -32,7 +32,7 @@ from judgebench.decisions.decision import (
     TriageCurve,
 )
 from judgebench.decisions.rule import DecisionRule, load_rule
-from judgebench.records import SEVERAL, Estimate, Row, Status
+from judgebench.records import SEVERAL, Estimate, Row, Status, group_by_key
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
 from judgebench.results.tables import NO_REASON, CellTone, in_per_cent
 from judgebench.rubric import Metric, Rubric
@@ -84,7 +84,7 @@ def standings(decisions: Decisions) -> Iterator[DecisionSummary]:
             baseline=shares.baseline.estimate, baseline_name=shares.baseline.judge,
             margin=_allowed_gap(d), why=d.reason or NO_REASON,
             next=next_step(decisions, d, shares), numbers=d.numbers,
-            alone="" if d.outcome is Outcome.REPLACE else alone_sentence(d, "It"),
+            alone=_alone(d),
         )  # fmt: skip
 
 
@@ -130,9 +130,8 @@ def answer(decisions: Decisions) -> str:
     if len(decisions) == 1:
         (d,) = decisions
         return f"{_word(d)}. {d.reason}"
-    by_word: dict[str, list[Decision]] = {}
-    for d in sorted(decisions, key=lambda d: [*_WORDS].index(d.outcome)):
-        by_word.setdefault(_word(d), []).append(d)
+    in_order = sorted(decisions, key=lambda d: [*_WORDS].index(d.outcome))
+    by_word = group_by_key((_word(d), d) for d in in_order)
     sentences = " ".join(f"{word}: {_which(decisions, same)}." for word, same in by_word.items())
     reasons = {d.reason for d in decisions}
     return f"{sentences} {reasons.pop()}" if len(reasons) == len(by_word) == 1 else sentences
@@ -152,9 +151,7 @@ def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
         return f"{len(same)} of the {len(decisions)} decisions"
     if len({d.metric for d in decisions}) == 1:
         return listed([d.judge for d in same])
-    titles: dict[str, list[str]] = {}
-    for d in same:
-        titles.setdefault(d.judge, []).append(decisions.titles[d.metric])
+    titles = group_by_key((d.judge, decisions.titles[d.metric]) for d in same)
     return ", ".join(f"{listed(on)} ({judge})" for judge, on in titles.items())
 
 
@@ -384,11 +381,11 @@ def outcomes_sentence() -> str:
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     """Say which labels count as severe, without a full stop; empty where no label does."""
-    titles: dict[str, list[str]] = {}
-    for metric in metrics:
-        if (severe_from := rule.severe_index(metric)) is not None:
-            labels = listed([*map(repr, metric.label_texts[severe_from:])])
-            titles.setdefault(labels, []).append(metric.title)
+    titles = group_by_key(
+        (listed([*map(repr, metric.label_texts[severe_from:])]), metric.title)
+        for metric in metrics
+        if (severe_from := rule.severe_index(metric)) is not None
+    )
     which = "; ".join(f"{labels} ({listed(of)})" for labels, of in titles.items())
     if len(titles) > _MOST_LABELS and not rule.severe_from:
         which = "the last label of each metric"
@@ -547,13 +544,12 @@ def bound_text(c: Condition) -> str:
     return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
 
 
-def alone_sentence(d: Decision, judge: str) -> str:
-    """Say how much a judge, under this name, may decide alone; empty where nothing."""
-    alone = d.alone.check
-    if alone.share.value is None:
+def _alone(d: Decision) -> str:
+    """Say how much the judge may decide alone; empty where nothing, and where it may decide all."""
+    if d.outcome is Outcome.REPLACE or (alone := d.alone.check).share.value is None:
         return ""
     return (
-        f"{judge} may decide alone on {in_per_cent(alone.share)} of answers like these, where "
+        f"It may decide alone on {in_per_cent(alone.share)} of answers like these, where "
         f"it sees nothing severe and the {d.alone.signal} is at least "
         f"{threshold_text(alone.threshold)}; people label {percent(1 - alone.share.value)}."
     )
