@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgebench.errors import MissingExtra, Problem, SetupError
-from judgebench.files import all_or_nothing, write_lines
+from judgebench.files import all_or_nothing, check_new, write_lines
 from judgebench.studies.item_table import judge_labels
 from judgebench.version import VERSION
 
@@ -36,12 +37,7 @@ def export(decisions: Decisions, to: str) -> int:
     >>> jb.export(jb.decide(jb.open_run("runs/small")), "otel:events.jsonl")
     72
     """
-    kind, _, place = to.partition(":")
-    if kind not in ("mlflow", "otel", "inspect") or not place:
-        problem = "is no place for verdicts; pages and tables: `judgebench report --to FOLDER`"
-        raise SetupError(
-            Problem(problem, field="to", found=to, allowed="mlflow:URI, otel:FILE, inspect:FILE")
-        )
+    kind, place = check_place(to)
     verdicts = [*_attributes(decisions)]
     if kind == "mlflow":
         _to_mlflow(verdicts, place)
@@ -50,6 +46,22 @@ def export(decisions: Decisions, to: str) -> int:
         with all_or_nothing(path.parent, [path]):
             write_lines(path, map(_event, verdicts) if kind == "otel" else _scores(verdicts))
     return len(verdicts)
+
+
+def check_place(to: str) -> tuple[str, str]:
+    """The kind of a place for verdicts, and where it is. Raises SetupError where nothing can be
+    written there, and MissingExtra without mlflow."""
+    kind, _, place = to.partition(":")
+    if kind not in ("mlflow", "otel", "inspect") or not place:
+        problem = "is no place for verdicts; pages and tables: `judgebench report --to FOLDER`"
+        raise SetupError(
+            Problem(problem, field="to", found=to, allowed="mlflow:URI, otel:FILE, inspect:FILE")
+        )
+    if kind != "mlflow":
+        check_new(Path(place))
+    elif find_spec("mlflow") is None:
+        raise MissingExtra("mlflow:", "mlflow", "mlflow-skinny")
+    return kind, place
 
 
 def _attributes(decisions: Decisions) -> Iterator[Attributes]:
@@ -81,11 +93,9 @@ def _attributes(decisions: Decisions) -> Iterator[Attributes]:
 
 def _to_mlflow(verdicts: Iterable[Attributes], uri: str) -> None:
     """Log each verdict as feedback of an LLM judge on a trace."""
-    try:
-        import mlflow
-        from mlflow.entities import AssessmentError, AssessmentSource
-    except ImportError as error:
-        raise MissingExtra("mlflow:", "mlflow", "mlflow-skinny") from error
+    import mlflow
+    from mlflow.entities import AssessmentError, AssessmentSource
+
     mlflow.set_tracking_uri(uri)
     for verdict in verdicts:
         reason, why = verdict.get("error.type"), verdict.get("gen_ai.evaluation.explanation")

@@ -116,6 +116,14 @@ def disk_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def check_new(path: Path) -> None:
+    """Raises SetupError where the file is there already, or cannot be made."""
+    if path.exists():
+        raise SetupError(Problem("exists and is not overwritten", str(path)))
+    if not os.access(next(filter(Path.exists, path.absolute().parents)), os.W_OK | os.X_OK):
+        raise SetupError(Problem("cannot be written: its folder takes no file", str(path)))
+
+
 @contextmanager
 def all_or_nothing(folder: Path, paths: Collection[Path]) -> Iterator[None]:
     """Make the folder that files are written into; where anything fails, the files and what was

@@ -1,5 +1,6 @@
 """What `judgebench check` and `judgebench list` find, without the command line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,18 @@ def test_a_hundred_like_problems_are_one_with_three_values_and_a_count(
     assert told[0].count("…") == 3  # of which each is cut in the middle
     assert "and 20 more such errors, 120 in all, the last in row 121" in told[1]
     assert len(told) == 2
+
+
+def test_a_program_reads_a_check_as_json(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [f"i{i},{who},{'Kind' if i % 2 else 'Curt'}\n" for i in range(6) for who in "ab"]
+    (tmp_path / "labels.csv").write_text("item_id,annotator,tone\n" + "".join(rows))
+    code, out, _ = call("check", tmp_path / "labels.csv", "--json")
+    report = json.loads(out)
+    assert (code, report["errors"]) == (0, [])
+    assert report["supports"][1]["use"] == "alignment of judges"
+    assert report["supports"][1]["adds"] == "needs a judge's verdicts"
+    code, out, _ = call("check", tmp_path / "none.csv", "--json")
+    assert (code, json.loads(out)["errors"][0]["kind"]) == (2, "unreadable_file")
 
 
 def test_without_a_rubric_tables_are_checked_by_their_layout(call, tmp_path: Path) -> None:

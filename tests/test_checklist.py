@@ -122,7 +122,7 @@ def test_a_run_fills_items_with_its_own_facts(reported: Path) -> None:
     assert "decoding.temperature 0.0" in rows["2"]
     assert "Empathy: High empathy, Moderate empathy, Lack of empathy." in rows["2"]
     assert "annotator-1, annotator-2 and annotator-3." in rows["4"]
-    assert "annotators saw no judge's labels" in rows["4"]
+    assert "the annotators labelled without seeing a judge's labels" in rows["4"]
     assert "24 answers to" in rows["6"]
     assert "Reference labels: the median of" in rows["10"]
     assert "my-judge: 24 of 24 answers labelled." in rows["11"]

@@ -138,3 +138,23 @@ def test_the_command_line_writes_and_overwrites_nothing(call: Call, decisions: D
     code, _, err = call("decide", "labels.csv", "gpt-4.csv", "--to", "csv:events.csv")
     assert (code, "allowed: mlflow:URI, otel:FILE, inspect:FILE" in err) == (2, True)
     assert "judgebench report --to" in err
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("csv:x", "is no place"),
+        ("mlflow:x", "mlflow-skinny"),
+        ("otel:labels.csv/x", "cannot be written"),
+    ],
+)
+def test_nothing_is_written_unless_all_of_it_can_be(
+    call: Call, decisions: Decisions, monkeypatch: pytest.MonkeyPatch, place: str, message: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    there = sorted(Path().iterdir())
+    wanted = ("--certificate", "c.json", "--to", "otel:events.jsonl", "--to", place)
+    code, out, err = call("decide", "labels.csv", "gpt-4.csv", *wanted)
+    assert (code, out) in ((1, ""), (2, ""))
+    assert message in err
+    assert sorted(Path().iterdir()) == there

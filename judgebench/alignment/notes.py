@@ -26,8 +26,8 @@ from judgebench.text import counted, listed, percent
 
 MOST_NAMED = 12
 BLIND = {
-    "yes": "annotators saw no judge's labels",
-    "no": "annotators saw a judge's labels",
+    "yes": "the annotators labelled without seeing a judge's labels",
+    "no": "the annotators saw a judge's labels before they labelled",
     "unknown": "not known whether annotators saw a judge's labels",
 }
 _BARS = {"typical": "", "average": ", who all count the same", "best": ", the best most of all"}

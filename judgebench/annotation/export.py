@@ -9,7 +9,7 @@ from shlex import quote
 
 from judgebench.annotation.screens import Round, Screen
 from judgebench.annotation.store import ANSWERS, GOLD, KEY, Store, by_screen, snapshot
-from judgebench.annotation.tasks import Key, Target, read_key
+from judgebench.annotation.tasks import Key, Target, item_of, read_key
 from judgebench.data.formats import quoted, to_csv
 from judgebench.errors import Problem, SetupError
 from judgebench.files import disk_errors, write_atomically
@@ -20,6 +20,7 @@ from judgebench.text import counted
 Row = dict[str, str]
 _ROUNDS: tuple[tuple[Round, ...], ...] = (("main",), ("main", "calibration"))
 _IN_COLUMNS = ("preference", "criteria")  # a column for each metric
+_FIELDS = {"Question": "question", "Answer": "text", "Reference": "reference"}  # by heading
 _RANKS = {"annotator": "expert", "label": "rank", "metric": "", "made_blind": ""}  # "": left out
 
 
@@ -42,6 +43,20 @@ def anchor_rows(path: Path) -> list[Row]:
     of a study or its file. Raises SetupError."""
     with snapshot(path) as store:
         return [*_anchor_rows(store, key_of(store))]
+
+
+def texts_of(path: Path) -> dict[str, Row]:
+    """The `text` of each answer that people label by itself, and its `question` and `reference`
+    where it has them, by item id, given the file of a study. Raises SetupError."""
+    with snapshot(path) as store:
+        key, screens = key_of(store), store.screens
+    return {
+        max(item_of(key.screens[name])): {
+            _FIELDS[part.heading]: part.text for part in screen.sections if part.heading in _FIELDS
+        }
+        for name, screen in screens.items()
+        if key.task == "labels"
+    }
 
 
 def rubric_of(path: Path) -> Rubric:

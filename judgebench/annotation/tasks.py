@@ -213,6 +213,8 @@ def _labels(work: _Work) -> Iterator[Built]:
         # Labels alone say which items belong together; gold labels are never alone.
         if row.group != row.item_id and not work.setup.config.makes_gold:
             columns["group"] = row.group
+        if row.system and not work.setup.config.makes_gold:
+            columns["system"] = row.system
         asked = [_ask(metric, columns) for metric in work.metrics]
         yield work.built([row], [*_whole(row), *in_question.get(row.item_id, ())], asked)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AwareDatetime
 
 from judgebench.errors import Problem, SetupError
-from judgebench.files import StrictModel, load_json, write_atomically
+from judgebench.files import StrictModel, check_new, load_json, write_atomically
 from judgebench.records import sha256_of
 from judgebench.rubric import Rubric
 
@@ -118,8 +118,7 @@ class Certificate(StrictModel):
     def write(self, path: str | Path) -> Path:
         """Write the file, whole or not at all. Raises SetupError where it is there already."""
         path = Path(path)
-        if path.exists():
-            raise SetupError(Problem("exists: a certificate is never overwritten", str(path)))
+        check_new(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, self.model_dump_json(indent=1).encode())
         return path

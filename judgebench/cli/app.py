@@ -6,10 +6,12 @@ Heavy imports stand inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import gc
+import json
 import sys
 import warnings
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +44,7 @@ from judgebench.cli.report import align, report
 from judgebench.cli.score import app as score_commands
 from judgebench.cli.show import (
     ONE_SCREEN,
+    AsJson,
     Output,
     entries,
     guarded_streams,
@@ -252,6 +255,7 @@ def check(
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
     named: Named = NOT_NAMED,
+    as_json: AsJson = False,
 ) -> None:
     """Report every problem in files, and what they support today. Calls no model.
 
@@ -267,6 +271,9 @@ def check(
 
     console, columns = ONE_SCREEN.console(), named.settings.as_columns()
     report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
+    if as_json:
+        typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=1))
+        raise typer.Exit(BAD_INPUT if report.errors else 0)
     for line in report.facts:
         console.print(line, soft_wrap=True)
     show_problems(console, report.warnings, "warning")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgebench.cli.exit_codes import UNMET
@@ -54,7 +55,13 @@ def decide(
     Example: judgebench decide labels.xlsx gpt4.xlsx --order 'Safe < Unsure < Unsafe'
     """
     import judgebench as jb
+    from judgebench.exporting import check_place
+    from judgebench.files import check_new
 
+    judge, _, file = certificate.rpartition("=")
+    if certificate:
+        check_new(Path(file))
+    kinds = {place: check_place(place)[0] for place in to}
     study = open_study(run, files, truth.settings, as_judge or (), output)
     decisions = jb.decide(study, rule=rule, looks=looks, protocol=protocol, anchors=anchors)
     missed = _unreached(require, decisions)
@@ -65,14 +72,15 @@ def decide(
             "For a page with every item: judgebench report, with the same options and --to FOLDER."
         )
         output.console().print(hint, soft_wrap=True)
-    judge, _, file = certificate.rpartition("=")
-    certified = decisions.certificate(judge).write(file) if certificate else None
-    if certified and not output.json:
-        command = f"judgebench watch {shlex.quote(str(certified))} LABELS VERDICTS"
-        output.console().print(f"Certificate: {certified}. Next: {command}", soft_wrap=True)
-    for place in to:
+    certified = decisions.certificate(judge) if certificate else None
+    for place in sorted(kinds, key=lambda place: kinds[place] != "mlflow"):  # it may refuse
         n_verdicts = jb.export(decisions, place)
         output.console().print(f"Wrote {counted(n_verdicts, 'verdict')} to {place}", soft_wrap=True)
+    if certified:
+        certified.write(file)
+    if certified and not output.json:
+        command = f"judgebench watch {shlex.quote(file)} LABELS VERDICTS"
+        output.console().print(f"Certificate: {file}. Next: {command}", soft_wrap=True)
     exit_unmet(output, "not reached", [*missed.values()])
 
 

@@ -78,7 +78,8 @@ def comparison_part(c: Comparison) -> ReportSection:
         c.notes,
         (
             f"{c.n_answers:,} answers compared",
-            f"{counted(len(changes), 'decision')} changed, {fell} of them to less",
+            f"{counted(len(changes), 'decision')} changed"
+            + (f", {fell} for the worse" if fell else ""),
             f"{counted(len(c.flips.rows.rows), 'label')} changed",
             *(f"{side}: {run}" for side, run in zip(SIDES, c.runs, strict=True)),
         ),

@@ -228,11 +228,11 @@ def _unjudged(layout: Layout) -> Iterator[str]:
 
 
 def _settings(sheet: Sheet) -> str:
-    source, words = sheet.source, list[str]()
-    words += [f"export of {source.export}"] if source.export else []
+    source = sheet.source
+    words = [f"export of {source.export}"] if source.export else []
     words += [f"{column} is {', '.join(cells)}" for column, cells in source.only.items()]
-    words += [f"header in row {', '.join(map(str, source.header))}"] if source.header else []
-    words += [f"without rows {', '.join(map(str, source.skip))}"] if source.skip else []
+    for start, rows in (("header in row", source.header), ("without rows", source.skip)):
+        words += [f"{start} {', '.join(map(str, rows))}"] if rows else []
     return f" ({'; '.join(words)})" if words else ""
 
 
@@ -257,6 +257,7 @@ def _checked_role(text: str) -> str:
     return text
 
 
+_SAME_KEYS = ("repeats", "only_common", "several", "ids", "truth")  # of a layout and of its YAML
 SOURCE_KEYS = ("sheet", "header", "skip", "fill_down", "export", "only", "who")
 
 
@@ -309,8 +310,8 @@ def load_layout(path: Path, rubric: Rubric | None = None, folder: Path | None = 
     raise_any(problems)
     sheets = tuple(_sheet(table, folder or path.parent) for table in model.tables)
     return Layout(
-        sheets, rubric, spellings, frozenset(model.failed), model.repeats,
-        model.only_common, model.several, model.ids, truth=model.truth,
+        sheets, rubric, spellings, frozenset(model.failed),
+        **{key: getattr(model, key) for key in _SAME_KEYS},
     )  # fmt: skip
 
 
@@ -374,11 +375,7 @@ def as_yaml(layout: Layout, folder: Path, rubric: str = "") -> str:
         tables=tuple(_sheet_model(sheet, folder) for sheet in layout.sheets),
         spell={metric: dict(pairs) for metric, pairs in layout.spellings.items()},
         failed=tuple(sorted(layout.failed)),
-        repeats=layout.repeats,
-        only_common=layout.only_common,
-        several=layout.several,
-        ids=layout.ids,
-        truth=dict(layout.truth),
+        **{key: getattr(layout, key) for key in _SAME_KEYS},
     )
     dumped = yaml.safe_dump(
         model.model_dump(mode="json", exclude_defaults=True),

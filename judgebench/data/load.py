@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from judgebench.data.formats import Table
 from judgebench.data.layout import Layout, Sheet, Source, is_layout, load_layout, read_sheet
 from judgebench.data.named import is_silver, named_sheet
 from judgebench.data.rows import SheetReader
-from judgebench.data.tables import collected_in, reader_of_feature, table_in
+from judgebench.data.tables import known_of, reader_of_feature, table_in
 from judgebench.errors import MissingExtra, Problem, SetupError, raise_any, some
 from judgebench.files import open_bytes
 from judgebench.records import (
@@ -33,6 +33,7 @@ from judgebench.records import (
     sha256_of,
 )
 from judgebench.rubric import Rubric
+from judgebench.studies.answers import text_lengths
 from judgebench.text import as_name
 
 _MANY_MORE = 0.25  # as many more items of verdicts as are known, for a table of all that was judged
@@ -118,7 +119,7 @@ def read_people(layout: Layout, dataset: DatasetBuilder) -> None:
                 continue
             reader.read_items()
             reader.read_labels()
-            dataset.collected |= dict.fromkeys(collected_in(table_in(sheet.source.path)))
+            dataset.collected |= dict.fromkeys(known_of(sheet.source.path, "collected"))
             dataset.collected |= dict.fromkeys(_carried(reader.table))
 
 
@@ -218,10 +219,12 @@ def read_study(layout: Layout) -> StudyData:
         _check_study(people, judges, layout, dataset.findings)
     raise_any(dataset.findings.errors)
     answers = _answers_of(dataset, people, judges, layout.only_common)
+    if dataset.without_texts:
+        answers = _with_texts(answers, layout)
     _note_blank_groups(answers, dataset.findings)
     warnings = [w for w in dataset.findings.warnings if w.kind not in USUAL]
     return StudyData(
-        answers, people, judges, not dataset.without_texts, dataset.blindness, warnings,
+        answers, people, judges, any(text_lengths(answers)), dataset.blindness, warnings,
         tuple(dataset.collected), dataset.sources,
     )  # fmt: skip
 
@@ -271,6 +274,14 @@ def _answers_of(
         common = {x.item_id for x in labels}.intersection(*map(set, judges.values()))
         answers = {item_id: one for item_id, one in answers.items() if item_id in common}
     return list(answers.values())
+
+
+def _with_texts(answers: Sequence[Answer], layout: Layout) -> list[Answer]:
+    """The answers with the texts that a feature keeps beside their labels."""
+    texts: dict[str, Any] = {}
+    for sheet in layout.sheets:
+        texts |= known_of(sheet.source.path, "answers")
+    return [replace(answer, **texts.get(answer.item_id, {})) for answer in answers]
 
 
 def _judged_beside(known: Collection[str], judges: JudgeRows) -> list[str]:

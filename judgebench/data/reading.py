@@ -43,7 +43,7 @@ from judgebench.data.settings import (
     check_names,
     each_as,
 )
-from judgebench.data.tables import check_frame, rubric_beside, sheets_of, table_in
+from judgebench.data.tables import check_frame, known_of, sheets_of, table_in
 from judgebench.data.vocabulary import Column, has_word, plain_name, role_of
 from judgebench.errors import Problem, SetupError, nearest, raise_any, some
 from judgebench.files import validate
@@ -514,8 +514,8 @@ def _alike(a: str, b: str) -> bool:
 
 def _rubric_beside(drafts: Sequence[Draft]) -> Rubric | None:
     """The rubric of the labels where a feature knows it."""
-    files = (table_in(draft.source.path) for draft in drafts if draft.source.frame is None)
-    return next(filter(None, map(rubric_beside, files)), None)
+    files = (draft.source.path for draft in drafts if draft.source.frame is None)
+    return next(filter(None, (known_of(path, "rubric") for path in files)), None)
 
 
 def _rubric(

@@ -35,7 +35,7 @@ from judgebench.data.formats import (
 from judgebench.data.layout import Layout, Sheet, Spelling
 from judgebench.data.settings import each_as
 from judgebench.data.vocabulary import words
-from judgebench.errors import nearest
+from judgebench.errors import nearest, some
 from judgebench.records import ADJUDICATED, Answer, Part, Status, content_hash, is_slot
 from judgebench.rubric import BETWEEN, Metric, listed_in
 
@@ -489,7 +489,8 @@ class SheetReader:
     def _probabilities(
         self, row: int, metric: Metric, pair: NamedPair | None
     ) -> dict[str, float] | None:
-        """By label, None where all are blank. What is wrong with them is reported."""
+        """By label, None where all are blank; of two labels one says that of the other. What is
+        wrong with them is reported."""
         columns = self._shares.get(metric.id, {})
         texts = {label: self.table.texts(column)[row] for label, column in columns.items()}
         if not any(texts.values()):
@@ -500,6 +501,12 @@ class SheetReader:
                 message, allowed = "is no probability", "a number from 0 to 1"
                 self._note("bad_probability", message, row, columns[label], texts[label], allowed)
                 return None
+        missing = [option for option in metric.options if option not in shares]
+        if missing and len(metric.options) > 2:
+            message = f"not used without the probabilities of the other labels: {some(missing)}"
+            self._note("unused_column", message, row, ", ".join(columns.values()))
+        elif missing:
+            shares[missing[0]] = 1 - sum(shares.values())
         if not 0 < (total := math.fsum(shares.values())) <= 1 + _ROUNDING:
             message, allowed = f"probabilities add up to {total:.3g}", "more than 0, at most 1"
             self._note("bad_probability", message, row, "", None, allowed)

@@ -8,14 +8,14 @@ import math
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from io import BufferedReader, StringIO, TextIOBase, TextIOWrapper
 from itertools import compress, islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from judgebench.data.findings import Findings
 from judgebench.data.formats import (
@@ -41,7 +41,6 @@ from judgebench.data.formats import (
 from judgebench.errors import MissingExtra, Problem, SetupError, nearest, raise_any, shorten, some
 from judgebench.features import FEATURES, Feature
 from judgebench.files import ReadRows, check_unpacked, is_utf8, open_bytes
-from judgebench.rubric import Rubric
 from judgebench.text import counted
 
 SUFFIXES = {
@@ -178,29 +177,18 @@ def table_in(path: Path) -> Path:
     return next(filter(Path.is_file, inside), path)
 
 
-def rubric_beside(path: Path) -> Rubric | None:
-    """The rubric of the labels in a file, where a feature knows it. Raises SetupError."""
-    rubric: Rubric | None = _known_of(path, "rubric")
-    return rubric
+def known_of(path: Path, part: Literal["rubric", "collected", "anchors", "answers"]) -> Any:
+    """What the feature whose table a file is, or a folder holds, keeps beside its labels; empty of
+    any other file. Raises SetupError.
 
-
-def collected_in(path: Path) -> Sequence[str]:
-    """Sentences on how the labels in a file were collected, where a feature knows it; they begin as
-    `records.COLLECTED` does. Raises SetupError."""
-    return _known_of(path, "collected") or ()
-
-
-def anchors_in(path: Path) -> Sequence[Mapping[str, str]]:
-    """Rows of labels of answers whose right label is known, which a feature keeps beside the labels
-    in a file. Raises SetupError."""
-    return _known_of(table_in(path), "anchors") or ()
-
-
-def _known_of(path: Path, part: str) -> Any:
-    """What the feature whose table the file is knows of its labels; None of any other file."""
+    `rubric`: that of the labels. `collected`: sentences on how they were collected, which begin as
+    `records.COLLECTED` does. `anchors`: rows of labels of answers whose right label is known.
+    `answers`: by item id, the texts that were labelled by the names of the fields of `Answer`.
+    """
+    path = table_in(path)
     readers = (getattr(f.parts, part) for f in _with_tables() if path.match(f.table))
     read = next(readers, None)
-    return read(path) if read else None
+    return read(path) if read else ()
 
 
 def _with_tables() -> list[Feature]:

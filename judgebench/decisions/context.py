@@ -37,6 +37,7 @@ from judgebench.stats.paired_tests import (
     average_advantage,
     mcnemar_clustered,
 )
+from judgebench.studies.answers import text_lengths
 from judgebench.studies.study import MOST_GROUPS, JudgeVerdicts, Study, population_notes
 from judgebench.text import counted, listed, percent
 
@@ -65,7 +66,7 @@ def context_of(
         study.drawn.in_words(), notes,
         (
             *collapsed(study).values(), *improbable_labels(study), *reversed_labels(study),
-            *_mostly_severe(study, rule),
+            *_mostly_severe(study, rule), *_without_texts(study),
         ),
     )  # fmt: skip
 
@@ -142,6 +143,16 @@ def _mostly_severe(study: Study, rule: DecisionRule) -> Iterator[str]:
                 f"{percent(share)} of the reference labels of {metric.title} count as severe "
                 f"({severe}): does the order go from the least to the most severe label?"
             )
+
+
+def _without_texts(study: Study) -> Iterator[str]:
+    """A sentence where no text of an answer is known, and so no baseline could use one."""
+    if not any(text_lengths(study.answers)):
+        yield (
+            "No baseline by the length of answers was tried, as no table has their texts: a judge "
+            "may lead only because of that. Give the table of the answers as well (in Python "
+            "`answers=`), or of `judgebench annotate` the folder of the study."
+        )
 
 
 def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:

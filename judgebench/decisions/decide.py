@@ -131,9 +131,12 @@ def _unsettled(counts: StudyCounts, rule: DecisionRule, share: float) -> str:
         f"with {rule.plan.most} times as much data only {percent(share)} of simulated studies "
         "reach a decision"
     )
+    better = "improve the judge"
+    if counts.how_many @ counts.labels <= 2 * n:  # where two differ, nobody knows who is wrong
+        better = f"have a third annotator label each answer, or {better}"
     if share > 0.5:
-        return f"label many more, or improve the judge: {studies}"
-    return f"improve the judge: labels alone may not settle it, because even {studies}"
+        return f"label many more, or {better}: {studies}"
+    return f"{better}: labels alone may not settle it, because even {studies}"
 
 
 def _blocked(counts: StudyCounts, rule: DecisionRule, conditions: Sequence[Condition]) -> str:

@@ -16,14 +16,12 @@ from judgebench.decisions.decision import (
     Condition,
     Decision,
     Decisions,
-    Outcome,
     State,
     TriageCurve,
 )
 from judgebench.decisions.sentences import (
     LOOKS,
     STATES,
-    alone_sentence,
     anchor_sentences,
     answer,
     bound_text,
@@ -35,6 +33,7 @@ from judgebench.decisions.sentences import (
     standings,
     threshold_text,
 )
+from judgebench.errors import some
 from judgebench.records import Estimate, Row
 from judgebench.results.blocks import (
     Block,
@@ -71,7 +70,6 @@ _SHARES = (
 )
 _CHANGE_SEVERE = "to change it, `severe_from` in a rule: --rule FILE, in Python rule="
 _MORE_SEVERE = "; of two annotators' labels the more severe counts"
-_BASELINE = "Baseline: a rule that knows no more of an answer than its length or its words."
 _BY_GOLD = "Decided by adjudicated labels, which the shares leave out."
 _ANCHORS = Layout(
     "decide_anchors", "Answers whose right label is known (anchors)", ("Metric", "Who"),
@@ -141,11 +139,6 @@ def screen_blocks(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> I
         f"{context.drawn} The shares count each answer once." if context.drawn else "",
         f"{severe}; {_CHANGE_SEVERE}." if severe else "",
         scores_sentence(decisions.rubric.metrics),
-        *(
-            alone_sentence(d, decisions.titles[d.metric])
-            for d in decisions
-            if d.outcome is not Outcome.REPLACE
-        ),
         f"{BLIND[context.blind].capitalize()} ({declare}).",
     )
     yield Block(text=tuple(filter(None, sentences)), standings=lines)
@@ -176,7 +169,9 @@ def _severe(decisions: Decisions) -> str:
 def _terms(decisions: Decisions) -> Iterator[str]:
     if severe := _severe(decisions):
         yield f"{severe}."
-    yield _BASELINE
+    controls = decisions.study.controls if decisions.study else []
+    if names := some(control.name for control in controls):
+        yield f"Baseline: a rule that understands no answer; here {names}."
 
 
 def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterator[Block]:
@@ -186,13 +181,14 @@ def _opening(decisions: Decisions, lines: tuple[DecisionSummary, ...]) -> Iterat
     figure = Drawing("decisions", TITLE, partial(draw_standings, [*lines]))
     table = _decision_table(decisions)
     yield Block("Decisions", decisions.context.bars, (table,), (figure,), lead=True)
-    reasons = tuple(
-        f"{line.outcome} for {line.metric} ({line.judge}). {line.why} {line.next}"
-        + (f"\n  {line.numbers}" if line.numbers else "")
-        for line in lines
-    )
-    yield Block("Why", reasons, lead=True)
+    yield Block("Why", tuple(map(_reason, lines)), lead=True)
     yield Block("The protocol", tables=(_protocol_table(decisions),), asks="sure")
+
+
+def _reason(line: DecisionSummary) -> str:
+    which = f"{line.outcome} for {line.metric} ({line.judge})."
+    text = " ".join(filter(None, (which, line.why, line.alone, line.next)))
+    return f"{text}\n  {line.numbers}" if line.numbers else text
 
 
 def _evidence(decisions: Decisions) -> Iterator[Block]:
@@ -321,16 +317,15 @@ def alone_part(alone: AloneShares) -> ReportSection:
 
 
 def _alone_block(alone: AloneShares) -> Block:
-    """A line for each judge and metric, and a curve where there is one."""
+    """A row for each judge and metric, and a curve where there is one."""
     decisions, titles = alone.decisions, alone.decisions.titles
     table = _ALONE.of(
         alone.results.select("alone"),
         lambda row: (row.judge, titles[row.metric], threshold_text(float(row["threshold"]))),
     )
-    sentences = filter(None, (alone_sentence(d, titles[d.metric]) for d in decisions))
     margin = decisions.rule.replace.humans.margin
     curves = tuple(_alone_curve(d, titles[d.metric], margin) for d in decisions if d.alone.points)
-    return Block(ALONE, tuple(sentences), (table,), curves, asks="what_if", gist="where it is sure")
+    return Block(ALONE, (), (table,), curves, asks="what_if", gist="where it is sure")
 
 
 def _alone_curve(d: Decision, title: str, margin: float) -> Intervals:

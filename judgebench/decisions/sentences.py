@@ -6,7 +6,9 @@ Everything in it is taken from the decision; nothing is measured here.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -30,12 +32,13 @@ from judgebench.decisions.decision import (
     TriageCurve,
 )
 from judgebench.decisions.rule import DecisionRule, load_rule
-from judgebench.records import SEVERAL, Estimate, Row
+from judgebench.records import SEVERAL, Estimate, Row, Status, group_by_key
 from judgebench.results.blocks import MISSES, STRESSED, DecisionSummary
 from judgebench.results.tables import NO_REASON, CellTone, in_per_cent
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.annotator_bar import BarKind
 from judgebench.stats.classification import Choice
+from judgebench.studies.item_table import judge_labels
 from judgebench.studies.study import LabelledPart, Study, differences
 from judgebench.text import about, counted, listed, percent
 
@@ -74,13 +77,29 @@ def standings(decisions: Decisions) -> Iterator[DecisionSummary]:
         shares = decisions.shares(d.judge, d.metric)
         yield DecisionSummary(
             judge=d.judge, metric=decisions.titles[d.metric], outcome=d.shown,
-            look=LOOKS[d.outcome], accuracy=shares.worst, failures=shares.accuracy.n_missing,
+            look=LOOKS[d.outcome], accuracy=shares.worst,
+            failures=_failures(decisions, d, shares.accuracy.n_missing),
             asked=coverage_in_words(decisions.context.rows, d.judge, d.metric),
             humans=shares.humans, annotators=shares.annotators,
             baseline=shares.baseline.estimate, baseline_name=shares.baseline.judge,
             margin=_allowed_gap(d), why=d.reason or NO_REASON,
             next=next_step(decisions, d, shares), numbers=d.numbers,
+            alone=_alone(d),
         )  # fmt: skip
+
+
+def _failures(decisions: Decisions, d: Decision, n: int) -> str:
+    """`4 refused, 2 unparsed`, or `6 failed` where not all kinds are known; empty of none."""
+    kinds = Counter[str]()
+    if n and (study := decisions.study):
+        (judge,) = (judge for judge in study.real_judges if judge.name == d.judge)
+        humans = study.humans[d.metric]
+        is_due = study.asked(judge, humans.metric) & (humans.truth >= 0)
+        kinds.update(compress(judge_labels(study, judge, humans.metric)[1], is_due))
+        del kinds[Status.OK]
+    if kinds.total() != n:
+        kinds = Counter({Status.FAILED: n})
+    return ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
 
 
 def _allowed_gap(d: Decision) -> float:
@@ -106,14 +125,13 @@ def next_step(decisions: Decisions, d: Decision, shares: Shares) -> str:
 
 
 def answer(decisions: Decisions) -> str:
-    """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes: for
-    gpt-4 on Tone. No: for 7 of the 8 decisions.`"""
+    """Say whether the judges can replace the annotators, in a sentence for each outcome: `Yes:
+    Tone (gpt-4). No: 7 of the 8 decisions.`"""
     if len(decisions) == 1:
         (d,) = decisions
         return f"{_word(d)}. {d.reason}"
-    by_word: dict[str, list[Decision]] = {}
-    for d in sorted(decisions, key=lambda d: [*_WORDS].index(d.outcome)):
-        by_word.setdefault(_word(d), []).append(d)
+    in_order = sorted(decisions, key=lambda d: [*_WORDS].index(d.outcome))
+    by_word = group_by_key((_word(d), d) for d in in_order)
     sentences = " ".join(f"{word}: {_which(decisions, same)}." for word, same in by_word.items())
     reasons = {d.reason for d in decisions}
     return f"{sentences} {reasons.pop()}" if len(reasons) == len(by_word) == 1 else sentences
@@ -127,16 +145,14 @@ def _word(d: Decision) -> str:
 
 
 def _which(decisions: Decisions, same: Sequence[Decision]) -> str:
-    """`for gpt-4 on Tone and Bias and mini on Bias`, on one metric `for gpt-4 and mini`; of many
-    decisions their number."""
+    """`Tone and Bias (gpt-4), Bias (mini)`, on one metric `gpt-4 and mini`; of many decisions their
+    number."""
     if len(same) > _MOST_NAMED:
-        return f"for {len(same)} of the {len(decisions)} decisions"
+        return f"{len(same)} of the {len(decisions)} decisions"
     if len({d.metric for d in decisions}) == 1:
-        return f"for {listed([d.judge for d in same])}"
-    titles: dict[str, list[str]] = {}
-    for d in same:
-        titles.setdefault(d.judge, []).append(decisions.titles[d.metric])
-    return f"for {listed([f'{judge} on {listed(on)}' for judge, on in titles.items()])}"
+        return listed([d.judge for d in same])
+    titles = group_by_key((d.judge, decisions.titles[d.metric]) for d in same)
+    return ", ".join(f"{listed(on)} ({judge})" for judge, on in titles.items())
 
 
 def _label_more(more: MoreData) -> str:
@@ -365,11 +381,11 @@ def outcomes_sentence() -> str:
 
 def severe_sentence(metrics: Iterable[Metric], rule: DecisionRule) -> str:
     """Say which labels count as severe, without a full stop; empty where no label does."""
-    titles: dict[str, list[str]] = {}
-    for metric in metrics:
-        if (severe_from := rule.severe_index(metric)) is not None:
-            labels = listed([*map(repr, metric.label_texts[severe_from:])])
-            titles.setdefault(labels, []).append(metric.title)
+    titles = group_by_key(
+        (listed([*map(repr, metric.label_texts[severe_from:])]), metric.title)
+        for metric in metrics
+        if (severe_from := rule.severe_index(metric)) is not None
+    )
     which = "; ".join(f"{labels} ({listed(of)})" for labels, of in titles.items())
     if len(titles) > _MOST_LABELS and not rule.severe_from:
         which = "the last label of each metric"
@@ -393,15 +409,15 @@ def reason_for(
         said = f"It {_clauses(_successes(replace))}."
         return said if by_gold else f"{said} {_SHARED}", _numbers(replace)
     if outcome is Outcome.ASSIST:
-        but = f"it must not replace annotators: it {_clauses(_failures(failed))}"
+        but = f"it must not replace annotators: it {_clauses(_failed(failed))}"
         if not failed:
             but = "whether it may replace annotators is unclear"
         sends = " that sends what it labels severe," if AT_SEVERE in assist[0].title else ""
-        does = _clauses(_failures(assist))
+        does = _clauses(_failed(assist))
         sentence = f"As a first-pass filter{sends} it is expected to {does}; {but}."
         return sentence, _numbers([*assist, *(failed or unclear)])
     if outcome is Outcome.DO_NOT_USE:
-        return f"It {_clauses(_failures(failed))}.", _numbers([*failed, *_no_filter(assist)])
+        return f"It {_clauses(_failed(failed))}.", _numbers([*failed, *_no_filter(assist)])
     return _uncertainty(unclear), _numbers([*unclear, *_no_filter(assist)])
 
 
@@ -422,7 +438,7 @@ def _successes(conditions: Sequence[Condition]) -> list[str]:
     return said or ["meets every requirement"]
 
 
-def _failures(conditions: Sequence[Condition]) -> list[str]:
+def _failed(conditions: Sequence[Condition]) -> list[str]:
     """Clauses on what a judge did, as its conditions measured it; what holds by both measures is
     said once. Who agrees too rarely overall is also far off, and falls short on some system."""
     first: dict[str, Condition] = {}
@@ -528,13 +544,12 @@ def bound_text(c: Condition) -> str:
     return f"{'≥' if c.at_least else '≤'} {c.bound:{KINDS[c.key].number}}"
 
 
-def alone_sentence(d: Decision, title: str) -> str:
-    """Say how much of a metric with this title the judge may decide alone; empty where nothing."""
-    alone = d.alone.check
-    if alone.share.value is None:
+def _alone(d: Decision) -> str:
+    """Say how much the judge may decide alone; empty where nothing, and where it may decide all."""
+    if d.outcome is Outcome.REPLACE or (alone := d.alone.check).share.value is None:
         return ""
     return (
-        f"{d.judge} on {title}: alone on {in_per_cent(alone.share)} of answers like these, where "
+        f"It may decide alone on {in_per_cent(alone.share)} of answers like these, where "
         f"it sees nothing severe and the {d.alone.signal} is at least "
         f"{threshold_text(alone.threshold)}; people label {percent(1 - alone.share.value)}."
     )

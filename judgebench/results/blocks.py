@@ -185,10 +185,11 @@ class DecisionSummary:
 
     `judge` and `metric` are as they are shown. `accuracy`, `humans` (one annotator against the
     others), `annotators` (each of them by name) and `baseline` are shares of answers with the
-    reference label. Of a judge the `failures`, answers without a label, count as wrong; `asked`
-    says of how many answers its share is, as in `48 of 500 asked`, where not of all. The decision
-    allows a judge to be `margin` below the annotators; 0 where it rests on something else.
-    `numbers` are those behind `why`.
+    reference label. Of a judge the `failures`, answers without a label by kind, count as wrong;
+    `asked` says of how many answers its share is, as in `48 of 500 asked`, where not of all. The
+    decision allows a judge to be `margin` below the annotators; 0 where it rests on something else.
+    `numbers` are those behind `why`. `alone` says how much the judge may decide alone where it may
+    not decide all; empty where nothing.
     """
 
     judge: str
@@ -196,7 +197,7 @@ class DecisionSummary:
     outcome: str
     look: CellTone
     accuracy: Estimate
-    failures: int
+    failures: str
     asked: str
     humans: Estimate
     annotators: Mapping[str, Estimate]
@@ -206,6 +207,7 @@ class DecisionSummary:
     why: str
     next: str
     numbers: str = ""
+    alone: str = ""
 
     @property
     def shares(self) -> str:
@@ -215,13 +217,13 @@ class DecisionSummary:
 
 
 def margin_words(standings: Sequence[DecisionSummary]) -> str:
-    """`within 5 points of the annotators`, of the margins that standings have, and when one has
+    """`at most 5 points below the annotators`, of the margins that standings have, and when one has
     none; empty without."""
     if not (points := sorted({round(100 * one.margin) for one in standings} - {0})):
         return ""
-    least = f"{points[0]} to " if len(points) > 1 else ""
+    least = f" (on some metrics {points[0]})" if len(points) > 1 else ""
     some = "" if all(one.margin for one in standings) else ", where agreement decided"
-    return f"within {least}{counted(points[-1], 'point')} of the annotators{some}"
+    return f"at most {counted(points[-1], 'point')} below the annotators{least}{some}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,7 @@ def _print_standings(
             _print_numbers(one, console, start)
             texts = [one.why] if has_reasons else []
             texts += [one.numbers] if everything and one.numbers else []
+            texts += filter(None, [one.alone])
             texts += [f"Next: {_here(one.next)}"] if has_steps else []
             for text in texts:
                 _print_wrapped(text, console, start if has_steps else 4)
@@ -171,8 +172,7 @@ def _print_numbers(one: DecisionSummary, console: Console, start: int) -> None:
         line = Text()
     line.pad_right(start - line.cell_len)
     line.append(f"{one.outcome:<10}", _COLOURS.get(one.look, "")).append(f"  {one.shares}")
-    failed = f"{one.failures:,} failed" if one.failures else ""
-    missing = ", ".join(filter(None, (one.asked, failed)))
+    missing = ", ".join(filter(None, (one.asked, one.failures)))
     if missing and len(line) + 2 + len(missing) <= console.width:
         line.append(f"  {missing}")
         missing = ""

@@ -68,6 +68,8 @@ class FeatureParts:
     collected: Callable[[Path], Sequence[str]] | None = None  # see `Dataset`
     # The labels of answers whose right label is known, beside those in its table.
     anchors: Callable[[Path], Sequence[Mapping[str, str]]] | None = None
+    # The texts of the answers that were labelled, by item id and the fields of `Answer`.
+    answers: Callable[[Path], Mapping[str, Mapping[str, str]]] | None = None
 
 
 def learnings() -> list[Learning]:

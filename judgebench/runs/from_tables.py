@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -159,7 +159,7 @@ def study(
     from judgebench.data.layout import layout_notes
     from judgebench.data.load import read_study
     from judgebench.data.rows import WHOLE_REPLY
-    from judgebench.data.tables import anchors_in
+    from judgebench.data.tables import known_of
     from judgebench.judges.config import RecordedConfig
     from judgebench.judges.control import control_judges, usual_controls
     from judgebench.judges.recorded import (
@@ -177,8 +177,12 @@ def study(
     data = read_study(known)
     whole, used = known.rubric, data.metrics
     measured = whole.only([m.id for m in whole.metrics if m.id in used or WHOLE_REPLY in used])
-    anchors = [row for x in known.sheets if x.has_labels for row in anchors_in(x.source.path)]
-    rows = indexed([*data.answers, *_lacking(data.answers, anchors)])
+    with_labels = (sheet.source.path for sheet in known.sheets if sheet.has_labels)
+    anchors = [row for path in with_labels for row in known_of(path, "anchors")]
+    of_anchors = {x["item_id"]: Answer(x["item_id"], "", group=x.get("group", "")) for x in anchors}
+    for answer in data.answers:
+        of_anchors.pop(answer.item_id, None)
+    rows = indexed([*data.answers, *of_anchors.values()])
     people = annotators_as_judges(as_judges, measured, rows, data.labels)
     names = [judge.name for judge in people]
     config = truth_config({**known.truth, **_changes(truth)}, TruthConfig())
@@ -192,7 +196,6 @@ def study(
         name for name in usual_controls(measured) if data.has_texts or name != "longest-answer"
     ]
     controls = control_judges(usual, measured, made.answers, data.labels, 0, None)
-    _differ([*names, *(judge.name for judge in real), *(judge.name for judge in controls)])
     problems = [*data.warnings, *(unknown for judge in real for unknown in judge.unknown(items))]
     problems += map(Problem, lacking_labels(people))
     makers = suspicions(made.makers, [judge.name for judge in real])
@@ -202,6 +205,7 @@ def study(
         *(_judged(judge, "judge", judge.judge(tasks_of(made.answers))) for judge in real),
         *(_judged(judge, "control", judge.verdicts()) for judge in controls),
     ]
+    _differ([judge.name for judge in judges])
     by_name = sorted(judges, key=lambda judge: judge.name)  # as in a run folder
     columns_notes = (f"{UNDERSTOOD}{line}." for line in layout_notes(known))
     collected = (f"{UNDERSTOOD}{sentence}" for sentence in data.collected)
@@ -215,15 +219,6 @@ def study(
     if noticed := [*map(str, (*problems, *makers)), *made.gaps]:
         warnings.warn("\n".join(noticed), stacklevel=2)
     return made
-
-
-def _lacking(answers: Sequence[Answer], anchors: Sequence[Mapping[str, str]]) -> Iterator[Answer]:
-    """The anchors that are not among the answers; their texts are the study's."""
-    ids = {answer.item_id for answer in answers}
-    groups = {row["item_id"]: row.get("group", "") for row in anchors}
-    for item_id, group in groups.items():
-        if item_id not in ids:
-            yield Answer(item_id, "", group=group)
 
 
 def _layout_of(

@@ -52,7 +52,9 @@ def test_labels_ask_every_metric_of_every_answer(tmp_path: Path) -> None:
     assert (tone.key, truth.key) == ("tone", "truth")
     assert values(tone) == ["Kind", "Curt", "Rude", "No idea"]  # what gives no grade comes last
     assert tone.options[0].about == "as to a friend"
-    assert one.targets["tone"].columns == {"item_id": "quartz-1h", "group": "Must I fast?"}
+    assert one.targets["tone"].columns == {
+        "item_id": "quartz-1h", "group": "Must I fast?", "system": "hiddenllama",
+    }  # fmt: skip
     assert (one.question, one.systems) == ("Must I fast?", "hiddenllama")
 
 

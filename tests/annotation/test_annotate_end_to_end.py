@@ -136,7 +136,7 @@ def test_decide_needs_no_flag_for_what_was_labelled_blind(example: Example, call
     for source in (["--rubric", "medical-safety", table], [study]):
         code, out, _ = call("decide", *source, judge)
         assert code == 0
-        assert "Annotators saw no judge's labels" in " ".join(out.split())
+        assert "The annotators labelled without seeing a judge's labels" in " ".join(out.split())
 
 
 def test_verdicts_on_every_item_need_no_other_table(tmp_path: Path, call: Call) -> None:

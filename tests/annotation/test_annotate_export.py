@@ -123,6 +123,29 @@ def test_a_decision_on_the_folder_of_a_study_knows_its_rubric(tmp_path: Path) ->
     assert f"judgebench decide {tmp_path} VERDICTS.csv" in export(tmp_path)[-1]
 
 
+def test_a_study_brings_the_texts_that_baselines_go_by(tmp_path: Path) -> None:
+    labels = {f"s{i}": ("kind", "curt")[i % 2] for i in range(1, 21)}
+    screens = [screen(name, TONE, text=f"Rest, {name}.") for name in labels]
+    with closing(made(tmp_path, *screens)) as store:
+        rubric = Rubric.from_labels({"tone": ["kind", "curt"]})
+        store.set(rubric=rubric.model_dump(mode="json"), name="ward-7")
+        for name, label in labels.items():
+            for who in ("ann", "ben"):
+                give_labels(store, who, name, {"tone": label})
+    verdicts = tmp_path / "judge.csv"
+    rows = (f"{name.replace('s', 'i')},{label}\n" for name, label in labels.items())
+    verdicts.write_text(f"item_id,tone\n{''.join(rows)}")
+    decisions = jb.decide(tmp_path / "served" / "study.sqlite", verdicts)
+    assert decisions.study is not None
+    assert {answer.text for answer in decisions.study.answers} == {f"Rest, {n}." for n in labels}
+    assert "longest-answer" in decisions.part.terms[-1]
+    export(tmp_path, tmp_path / "labels.csv")
+    of_export = jb.decide(tmp_path / "labels.csv", verdicts)
+    assert "longest-answer" not in of_export.part.terms[-1]
+    untried = "No baseline by the length of answers was tried"
+    assert [untried in str(d.part.urgent) for d in (decisions, of_export)] == [False, True]
+
+
 def test_the_calibration_round_is_left_out_unless_asked_for(tmp_path: Path) -> None:
     with closing(made(tmp_path, screen("s1"), screen("s2"), first=["s1"])) as store:
         for name in ("s1", "s2"):

@@ -80,7 +80,7 @@ def test_one_screen_has_the_outcomes_the_reasons_and_the_paths(
     assert "REPLACE" in told
     assert re.search(r"DO NOT USE judge \d+ %", told)
     assert "agree with each other" in told
-    assert "Annotators saw no judge's labels (as declared)." in told
+    assert "The annotators labelled without seeing a judge's labels (as declared)." in told
     page = f"Report: {run_folder / 'report' / 'report.html'}"
     assert (page if verb == "run" else "For a page with every item: judgebench report") in told
     assert "More with -v: all tables, the numbers behind each reason" in told

@@ -13,6 +13,7 @@ from page_reader import Page
 
 import judgebench as jb
 from judgebench.comparison.analysis import matched
+from judgebench.comparison.report import comparison_part
 from judgebench.comparison.result import Comparison, DecisionChange
 from judgebench.errors import SetupError
 from judgebench.records import Answer
@@ -205,6 +206,8 @@ def test_a_decision_that_fell_is_reported_with_its_reason() -> None:
     assert "REPLACE → DO NOT USE. It agrees with the annotators 50 points" in str(found)
     back = compared(bad, good, people, **about)
     assert not back.decisions[0].fell
+    assert "1 decision changed, 1 for the worse" in comparison_part(found).facts
+    assert "1 decision changed" in comparison_part(back).facts
     assert "DO NOT USE → REPLACE" in str(back)
 
 

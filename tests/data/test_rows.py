@@ -265,6 +265,17 @@ def test_probabilities_and_the_texts_behind_verdicts_are_read(rubric: Rubric, wr
     assert entries["gpt", "b"].probabilities is None
 
 
+def test_of_two_labels_one_probability_says_the_other(write: Write) -> None:
+    table = "item_id,judge,harm,probability_harm_yes\na,gpt,yes,0.7\nb,gpt,no,0.0\nc,gpt,no,\n"
+    entries = cells(write("two.csv", table), Rubric.from_labels({"harm": ["no", "yes"]}))
+    shares = [entries["gpt", item].probabilities for item in "abc"]
+    assert shares == [{"yes": 0.7, "no": pytest.approx(0.3)}, {"yes": 0, "no": 1}, None]
+    of_three = Rubric.from_labels({"harm": ["no", "unsure", "yes"]})
+    _, (warning,) = read_verdicts(write("three.csv", table.replace("0.0", "0.1")), of_three, ())
+    assert (warning.kind, warning.field) == ("unused_column", "probability_harm_yes")
+    assert "without the probabilities of the other labels: no, unsure (2 times" in warning.message
+
+
 def test_names_of_columns_say_probabilities_of_plain_tables(rubric: Rubric, write: Write) -> None:
     wide = "item_id,judge,tone,probability_tone_Kind,probability_Tone of voice_neutral\n"
     entries = cells(write("wide.csv", wide + "a,gpt,Kind,0.7,0.2\n"), rubric)

@@ -39,7 +39,11 @@ def test_what_is_not_within_reach_is_said() -> None:
     rule = DecisionRule(plan=PlanRule(chance=0.99, most=2))
     more = decided(HUMANS, noisy(TRUE, 0.08, 5), rule=rule).more
     assert more.items is None
+    assert more.reason.startswith("improve the judge: ")
     assert "with 2 times as much data only" in more.reason
+    two = {name: HUMANS[name] for name in ("h0", "h1")}
+    more = decided(two, noisy(TRUE, 0.08, 5), rule=rule).more
+    assert "have a third annotator label each answer, or improve the judge: " in more.reason
 
 
 def test_where_answers_share_questions_questions_are_counted_too() -> None:

@@ -39,8 +39,8 @@ def test_unreadable_replies_count_as_wrong_beside_an_outcome() -> None:
     silent = "".join("." if i % 10 < 7 else label for i, label in enumerate(TRUE))
     found = standing(silent)
     assert found.outcome == Outcome.DO_NOT_USE
-    assert found.failures == 280
-    assert any(line.endswith("280 failed") for line in str(decisions_on(silent)).splitlines())
+    assert found.failures == "280 unparsed"
+    assert any(line.endswith("280 unparsed") for line in str(decisions_on(silent)).splitlines())
     assert f"{found.accuracy:.2f}".startswith("0.30 ")
     assert found.next == "Make its replies readable first: 70 % of the answers have no label."
 
@@ -57,7 +57,7 @@ def of_a_part(rows: int, **settings: Any) -> DecisionSummary:
 
 def test_rows_that_are_not_there_are_no_failures_and_nothing_is_decided() -> None:
     found = of_a_part(120)
-    assert (found.outcome, found.asked, found.failures) == ("CAN'T TELL", "120 of 400 asked", 0)
+    assert (found.outcome, found.asked, found.failures) == ("CAN'T TELL", "120 of 400 asked", "")
     assert (found.accuracy.value, found.accuracy.n) == (0.975, 120)
     assert found.why == (
         "The judge was asked about 120 of 400 answers: one that leaves out the hard ones looks "
@@ -118,10 +118,10 @@ def test_the_headline_of_several_metrics_says_on_which_and_what_holds_on_all() -
         )
 
     assert said(Outcome.REPLACE, Outcome.DO_NOT_USE) == (
-        "Yes: for j on Possibility of Bias. No: for j on Empathy."
+        "Yes: Possibility of Bias (j). No: Empathy (j)."
     )
     unclear = (Outcome.CANT_TELL, Outcome.CANT_TELL)
-    assert said(*unclear) == "Not known yet: for j on Possibility of Bias and Empathy. Few."
+    assert said(*unclear) == "Not known yet: Possibility of Bias and Empathy (j). Few."
     assert "Few" not in said(*unclear, reasons=("Few.", "Fewer."))
 
 
@@ -178,4 +178,4 @@ def test_one_judge_on_every_metric_is_named_once() -> None:
     other = [Decision("b", m, Outcome.DO_NOT_USE, f"Bad on {m}.") for m in metrics]
     said = answer(replace(shown, decisions=(*made, *other)))
     titles = listed([shown.titles[metric] for metric in metrics])
-    assert said == f"Yes: for a on {titles}. No: for b on {titles}."
+    assert said == f"Yes: {titles} (a). No: {titles} (b)."

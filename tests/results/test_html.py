@@ -20,6 +20,7 @@ from judgebench.results.blocks import (
     Card,
     DecisionSummary,
     ReportSection,
+    margin_words,
 )
 from judgebench.results.documents import Provenance, fragment, to_html
 from judgebench.results.tables import CellTone
@@ -175,7 +176,7 @@ def test_a_notebook_shows_a_table_without_a_page(tiny: Alignment) -> None:
 
 
 JUDGED: Mapping[str, Any] = {
-    "metric": "Tone", "failures": 0, "asked": "", "humans": estimate(0.9), "margin": 0.05,
+    "metric": "Tone", "failures": "", "asked": "", "humans": estimate(0.9), "margin": 0.05,
     "annotators": {"ann": estimate(0.88), "bob": estimate(0.92)}, "baseline": estimate(0.5),
     "baseline_name": "prior",
 }  # fmt: skip
@@ -238,6 +239,12 @@ def test_the_page_ends_with_how_it_was_made() -> None:
     )
     in_python = Page(to_html([make_part()], "x", replace(made, command=""))).words
     assert "The same again" not in in_python
+
+
+def test_the_margins_of_a_plot_are_said_in_words() -> None:
+    of_two = [standing("m", 0.7, margin=margin) for margin in (0.04, 0.05)]
+    assert margin_words(of_two) == "at most 5 points below the annotators (on some metrics 4)"
+    assert margin_words(of_two[:1]) == "at most 4 points below the annotators"
 
 
 def test_the_margin_of_a_plot_lies_below_the_annotators() -> None:
