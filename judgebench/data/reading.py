@@ -386,15 +386,22 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
         Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
         for draft in others if {*map(plain_name, draft.columns)} != columns
     ])  # fmt: skip
-    cells: dict[str, Sequence[Cell]] = {
-        name: [cell for d in drafts for cell in d.cells(d.same(name))] for name in first.columns
-    }
+    whole = _stacked(drafts)
     is_named = first.of("annotator") or any(c.who for c in first.columns.values())
-    if not is_named and not _share_no_items(drafts):
-        cells["annotator"] = [d.source.who or d.table.stem for d in drafts for _ in d.table.lines]
+    if is_named or _share_no_items(drafts):
+        return whole
+    names = [d.source.who or d.table.stem for d in drafts for _ in d.table.lines]
+    return _stacked(drafts, {"annotator": names})
+
+
+def _stacked(drafts: Sequence[Draft], more: Mapping[str, Sequence[Cell]] = {}) -> Draft:
+    """The rows of tables of the same columns, one table after the other, with `more` columns."""
+    first = drafts[0]
+    cells = {name: [x for d in drafts for x in d.cells(d.same(name))] for name in first.columns}
     lines = [line for d in drafts for line in d.table.lines]
-    return Draft(first.source, replace(first.table, columns=cells, lines=lines), first.said,
-                 known=first.known, spell=first.spell, tables=drafts)  # fmt: skip
+    table = replace(first.table, columns={**cells, **more}, lines=lines)
+    return Draft(first.source, table, first.said, known=first.known, spell=first.spell,
+                 tables=drafts)  # fmt: skip
 
 
 def _is_gold(draft: Draft) -> bool:
@@ -405,14 +412,24 @@ def _is_gold(draft: Draft) -> bool:
 
 def _share_no_items(drafts: Sequence[Draft]) -> bool:
     """True of tables of other items each, with labels of several: more rows, and not other
-    people's labels."""
+    people's labels. Where no name says what an item is, no column that may be its id is shared."""
+    whole = _stacked(drafts)
+    labels, named = whole.free() + whole.of("label"), whole.of("item", "group")
+    likely = named or [
+        c
+        for c in whole.of("", "question", "text")
+        if c not in labels and not any(d.repeats(d.same(c)) for d in drafts)
+    ]
+    shared = [_is_shared(drafts, c) for c in likely]
+    return len(labels) > 1 and False in shared and bool(named or True not in shared)
+
+
+def _is_shared(drafts: Sequence[Draft], column: str) -> bool:
+    """True where two tables have a cell of a column in common, or none has any."""
     form = ID_FORMS["leading zeros"]
-    for column in drafts[0].of("item", "group") if len(drafts[0].free()) > 1 else ():
-        cells = (filter(None, d.table.texts(d.same(column))) for d in drafts)
-        ids = Counter(x for of_table in cells for x in {*map(form, of_table)})
-        if ids and max(ids.values()) == 1:
-            return True
-    return False
+    cells = (filter(None, d.table.texts(d.same(column))) for d in drafts)
+    ids = Counter(x for of_table in cells for x in {*map(form, of_table)})
+    return not ids or max(ids.values()) > 1
 
 
 # ------------------------------------------------------------------------------- the layout
