@@ -408,7 +408,18 @@ def _metric_column(proposal: Proposal) -> str:
     of_items = draft.of("criteria") or (rubric and "criterion" in rubric.kinds)
     if not column and not of_items:
         column = next((c for c in by_name if draft.labels(c)), "")
-    return column
+    return column or _column_of_heads(draft, proposal.verdicts)
+
+
+def _column_of_heads(draft: Draft, verdicts: Sequence[Draft]) -> str:
+    """The column, such as `Question`, in which stand several names of columns of verdicts."""
+    heads = {plain_name(column) for other in verdicts for column in other.of("", "verdict")}
+    for column in draft.of("question", "group", "about", ""):
+        shared = heads & {*map(plain_name, draft.table.texts(column))}
+        if len(shared) > 1 and not draft.is_said(column):
+            draft.set(column, "metric", why="its cells are columns of verdicts")
+            return column
+    return ""
 
 
 def _settle_labels(proposal: Proposal, who: str, metric: str, labelled: bool) -> None:

@@ -324,6 +324,24 @@ def test_tables_of_people_have_the_same_columns_or_are_refused(tmp_path: Path) -
     assert jb.study({"ann": ann, "ben": renamed}, judge).makers == ("ann", "ben")
 
 
+@pytest.mark.parametrize("head", ["Question", "Group", "Type", "Aspekt"])
+def test_a_column_of_names_of_verdict_columns_is_of_metrics(head: str) -> None:
+    harm, topic, other = ["Safe", "Unsafe"] * 20, ["Yes", *["No"] * 3] * 10, ["Long", "Short"] * 20
+    labels = pd.concat(
+        pd.DataFrame({"who": who, "Ticket": range(N), head: name, "Rating": texts})
+        for who in ("Ann", "Ben")
+        for name, texts in (("Harm", harm), ("Off topic", topic), ("Length", other))
+    )
+    verdicts = pd.DataFrame({"Ticket": range(N), "Harm": harm[::-1], "Off topic": topic})
+    layout = jb.layout(labels, verdicts)
+    assert roles(layout, head, "Ticket", "Off topic") == [
+        "metric",
+        "item",
+        "verdict off_topic by verdicts",
+    ]
+    assert len(read_study(layout).labels) == len(labels)
+
+
 def test_ids_of_tables_of_labels_are_compared_alike(tmp_path: Path) -> None:
     for name, digits in (("ann", 4), ("ben", 0), ("cem", 4)):
         ids = [str(i).zfill(digits) for i in range(N)]
