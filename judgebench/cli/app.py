@@ -27,14 +27,17 @@ from judgebench.cli.exit_codes import BAD_INPUT, EXIT_CODES, FAILED
 from judgebench.cli.groups import Commands, Group, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
+    NOBODY,
     NOT_NAMED,
     BenchPath,
     DataFolder,
     Extent,
     LocalOnly,
-    Named,
+    NamedTables,
+    People,
     RunOption,
     StudyRubric,
+    said_of_tables,
 )
 from judgebench.cli.plan import plan
 from judgebench.cli.rank import app as rank_commands
@@ -209,7 +212,8 @@ def init(
         "Tables of answers, human labels and verdicts: CSV, TSV, JSON, JSONL, Parquet or Excel.",
     ),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
-    named: Named = NOT_NAMED,
+    tables: NamedTables = NOT_NAMED,
+    people: People = NOBODY,
 ) -> None:
     """Write a bench.yaml, layout.yaml and rubric from tables.
 
@@ -221,7 +225,7 @@ def init(
     """
     from judgebench.setup_files import init as init_from
 
-    typer.echo(init_from(files, to, named.settings.as_columns()))
+    typer.echo(init_from(files, to, said_of_tables(tables, people)))
 
 
 @app.command("import")
@@ -251,7 +255,8 @@ def check(
     ),
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
-    named: Named = NOT_NAMED,
+    tables: NamedTables = NOT_NAMED,
+    people: People = NOBODY,
 ) -> None:
     """Report every problem in files, and what they support today. Calls no model.
 
@@ -265,7 +270,7 @@ def check(
     import judgebench as jb
     from judgebench.supported import support_lines
 
-    console, columns = ONE_SCREEN.console(), named.settings.as_columns()
+    console, columns = ONE_SCREEN.console(), said_of_tables(tables, people)
     report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
     for line in report.facts:
         console.print(line, soft_wrap=True)

@@ -103,6 +103,18 @@ def sources_of(given: Any, name: str) -> list[Source]:
     return [Source(path, None, sheet) for sheet in (sheets[1:] and sheets) or [""]]
 
 
+def given_tables(
+    paths: Sequence[str | Path], labels: Sequence[str | Path], verdicts: Sequence[str | Path]
+) -> GivenTables:
+    """The tables of files, some of which are said to hold labels or verdicts."""
+    people, judged, rest = (
+        [source for path in given for source in sources_of(path, str(path))]
+        for given in (labels, verdicts, paths)
+    )
+    unsorted = [source for source in rest if source not in (*people, *judged)]
+    return GivenTables(people, judged, unsorted=unsorted)
+
+
 def infer_layout(
     given: GivenTables,
     settings: TableSettings = NOTHING_SAID,
