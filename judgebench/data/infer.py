@@ -982,6 +982,7 @@ def _check_labels(proposal: Proposal) -> None:
     ordered, named = _ordered_labels(said), _named_labels(said)
     counts = Counter(plain for c in draft.of("label") for plain in draft.filled(c))
     _check_unjudged(proposal, counts)
+    doubles = {p for labels in proposal.metrics.values() for p in _doubles(labels, counts)}
     for column in draft.of("label"):
         unclear = next((t for t in draft.texts(column) if t and _is_unclear(t, said)), "")
         if unclear and plain_label(unclear) not in named:
@@ -989,8 +990,15 @@ def _check_labels(proposal: Proposal) -> None:
         has_order = len(ordered & proposal.metrics.get(draft.columns[column].metric, {}).keys()) > 1
         for plain in dict.fromkeys(draft.filled(column)):
             is_rare = counts[plain] == 1 and len(draft.table) >= RARE_AMONG - 1
-            if (has_order or is_rare) and plain not in named:
+            if (has_order or is_rare or plain in doubles) and plain not in named:
                 _ask_text(proposal, draft, column, plain)
+
+
+def _doubles(labels: Labels, counts: Counter[str]) -> set[str]:
+    """The plain labels, such as `n`, beside which another that more cells hold means the same."""
+    by_use = sorted(labels, key=counts.__getitem__)
+    usual = by_meaning({plain: plain for plain in by_use})
+    return {plain for plain in by_use if usual.get(yes_or_no(plain), plain) != plain}
 
 
 def _ordered_labels(said: TableSettings) -> set[str]:
@@ -1020,10 +1028,14 @@ def _ask_text(proposal: Proposal, draft: Draft, column: str, plain: str) -> None
     n = [*map(plain_label, draft.texts(column))].count(plain)
     sign = next((sign for sign in ";|," if sign in text), "")
     is_label = re.search(r"\w", plain)
+    likely = [t for t in labels if _is_named_in(t, text)]
+    others = [t for t in _spelt_as(text, labels) if t not in likely]
+    spelt = [TableSettings(spell={text: t}) for t in [*likely, *others]]
     readings = [
         *(TableSettings(several=s) for s in [sign] if s),
+        *spelt[: len(likely)],
         TableSettings(blank=(text,)),
-        *(TableSettings(spell={text: t}) for t in _spelt_as(text, labels)[: 2 * MAX_READINGS]),
+        *spelt[len(likely) : 2 * MAX_READINGS],
         *(TableSettings(spell={t: t}) for t in [text] if is_label),
     ]
     cells = "" if n == 1 else f" ({n:,} such cells)"
@@ -1439,16 +1451,14 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
     is_other = labels.keys().isdisjoint(draft.filled(column))
     spelt = [t for t in odd if not is_failure_word(t)]
     no_label = Reading(TableSettings(failed=("*",)), "whatever is no label counts as failed")
+    respelt = _respelt(spelt, names, is_other)
+    each_label = [TableSettings(spell={text: x}) for x in _spelt_as(text, names)[:MAX_LABELS]]
     readings: list[Reading | TableSettings] = [
-        *_respelt(spelt, names, is_other),
+        *respelt,
         *_each([column] if _holds_replies(proposal, draft, column) else [], "reply"),
         *([no_label] if others and not is_other else []),
         TableSettings(failed=(text,)),
-        *(
-            TableSettings(spell={text: x})
-            for x in _spelt_as(text, names)[:MAX_LABELS]
-            if len(text) <= LONGEST_LABEL
-        ),
+        *(x for x in each_label if len(text) <= LONGEST_LABEL and x not in respelt),
         TableSettings(spell={text: text}),
         each_as("ignored", [column]),
     ]
@@ -1483,8 +1493,11 @@ def _respelt(odd: Sequence[str], labels: Sequence[str], is_other: bool) -> list[
 
 
 def _is_named_in(label: str, text: str) -> bool:
-    """True where a label stands in a text as words of its own, and is not denied in it."""
-    plain = plain_label(text)
+    """True where a label stands in a text as words of its own, and is not denied in it, or where
+    both mean yes, or no."""
+    plain, meaning = plain_label(text), yes_or_no(text)
+    if meaning and meaning == yes_or_no(label) and not label.isdigit():
+        return True
     stands = re.search(rf"(?<![\w-]){re.escape(plain_label(label))}(?![\w-])", plain)
     return bool(stands) and not _DENIED.search(plain)
 

@@ -324,6 +324,25 @@ def test_tables_of_people_have_the_same_columns_or_are_refused(tmp_path: Path) -
     assert jb.study({"ann": ann, "ben": renamed}, judge).makers == ("ann", "ben")
 
 
+@pytest.mark.parametrize("order", ["none", "No < Y", ""])
+@pytest.mark.parametrize("is_long", [False, True])
+def test_two_words_for_no_are_asked_about(order: str, is_long: bool) -> None:
+    cells = ["Y", "N", "No", "No"] * 10
+    people = pd.DataFrame({"id": range(N), "Ann": cells, "Ben": [*cells[:-1], "Y"]})
+    if is_long:
+        people = people.melt("id", var_name="rater", value_name="harm").assign(criterion="harm")
+    judge = pd.DataFrame({"id": range(N), "harm": ["Yes", "No"] * 20})
+    said = {"order": order} if order else {}
+    question = asked(people, judge, **said)
+    assert "holds 'N' (" in question.asks
+    assert flags(question)[0] == "--spell N=No"
+    assert question_of(people, judge, **said, spell={"N": "No"}) == ""
+    question = asked(people, judge, order="none", spell={"N": "N"})
+    assert "holds 'Yes'" in question.asks
+    assert flags(question)[:2] == ["--spell Yes=Y", "--failed Yes"]
+    assert len({*flags(question)}) == len(flags(question))
+
+
 @pytest.mark.parametrize("head", ["Question", "Group", "Type", "Aspekt"])
 def test_a_column_of_names_of_verdict_columns_is_of_metrics(head: str) -> None:
     harm, topic, other = ["Safe", "Unsafe"] * 20, ["Yes", *["No"] * 3] * 10, ["Long", "Short"] * 20
