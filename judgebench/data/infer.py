@@ -1275,11 +1275,14 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
     )
     parts_of_ids = {x for ids in people for x in ids}
     others = [c for c in draft.of("") if {*draft.table.texts(c)} & parts_of_ids]
+    ids = counted(len(people & judged), "id")
+    says = f"only what both tables have counts: {ids}, taken as the same items"
+    common = [Reading(TableSettings(only_common=True), says)] if people & judged else []
     raise Ask(
         draft.name,
         f"{len(more):,} of its ids are not in {labels.name} ({here}), and {len(lacking):,} of "
         f"{labels.name} not here ({there}): are they written differently?",
-        TableSettings(only_common=True),
+        *common,
         *_each(others, "item"),
     )
 

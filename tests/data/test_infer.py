@@ -361,6 +361,13 @@ def test_a_column_of_names_of_verdict_columns_is_of_metrics(head: str) -> None:
     assert len(read_study(layout).labels) == len(labels)
 
 
+def test_ids_that_overlap_are_counted_before_they_are_paired() -> None:
+    judge = GPT.assign(**{"Nr.": range(N // 2, N + N // 2)})
+    (reading,) = asked(PEOPLE, judge).readings
+    assert reading.means == "only what both tables have counts: 20 ids, taken as the same items"
+    assert asked(PEOPLE, GPT.assign(**{"Nr.": range(N, 2 * N)})).readings == ()
+
+
 def test_ids_of_tables_of_labels_are_compared_alike(tmp_path: Path) -> None:
     for name, digits in (("ann", 4), ("ben", 0), ("cem", 4)):
         ids = [str(i).zfill(digits) for i in range(N)]
