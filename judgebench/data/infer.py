@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, product
+from math import fsum
 from shlex import quote
 
 from judgebench.data.draft import (
@@ -30,6 +31,7 @@ from judgebench.data.draft import (
     plain_label,
     yes_or_no,
 )
+from judgebench.data.formats import ROUNDING, number_in
 from judgebench.data.named import PROBABILITY, probabilities
 from judgebench.data.settings import (
     Ask,
@@ -141,6 +143,7 @@ def propose(
             if draft.columns[column].why == BY_NAME:
                 draft.set(column, "raw")
         _check_unread(proposal, draft)
+        _check_shares(proposal, draft)
     return proposal
 
 
@@ -1620,6 +1623,26 @@ def _check_unread(proposal: Proposal, draft: Draft) -> None:
         if draft is proposal.labels or draft.labels(column):
             asks = f"{column} holds labels, too ({some(sorted(cells), 3)}): whose?"
             _ask_whose(draft, asks, column, draft.of("label"))
+
+
+def _check_shares(proposal: Proposal, draft: Draft) -> None:
+    """Raise Ask where unread columns, each called after a label, hold numbers that add up to 1."""
+    for metric, labels in proposal.metrics.items() if draft.of("verdict") else ():
+        unread = [c for c in draft.of("") if proposal.metric_named(c) in ("", metric)]
+        shares = {
+            column: label
+            for label, column in product(sorted(labels.values(), key=len), unread)
+            if f"_{plain_name(label)}_" in f"_{plain_name(column)}_"
+        }
+        sums = [fsum(map(number_in, row)) for row in draft.table.rows(*shares) if any(row)]
+        if len(shares) > 1 and sums and all(abs(total - 1) < ROUNDING for total in sums):
+            of = f"{metric}=" if len(proposal.metrics) > 1 else ""
+            raise Ask(
+                draft.name,
+                f"each row of {some(shares)} adds up to 1: are they probabilities of labels?",
+                columns_as({c: f"probability {of}{label}" for c, label in shares.items()}),
+                each_as("ignored", shares),
+            )
 
 
 def _ask_whose(draft: Draft, asks: str, column: str, people: Sequence[str]) -> None:

@@ -361,6 +361,22 @@ def test_a_column_of_names_of_verdict_columns_is_of_metrics(head: str) -> None:
     assert len(read_study(layout).labels) == len(labels)
 
 
+@pytest.mark.parametrize("head", ["P({})", "prob_{}", "{} share", "probability_{}"])
+def test_numbers_named_after_labels_may_be_probabilities(head: str) -> None:
+    labels = ["not ok", "ok"] * 20
+    people = pd.DataFrame({"id": range(N), "Ann": labels, "Ben": [*labels[:-2], "ok", "ok"]})
+    sure = [0.05 + i / 50 for i in range(N)]
+    judge = pd.DataFrame({"id": range(N), "ok": people["Ann"]})
+    shares = {head.format("ok"): sure, head.format("not ok"): [1 - share for share in sure]}
+    columns = asked(people, judge.assign(**shares)).readings[0].columns
+    assert columns == {head.format(x): f"probability {x}" for x in ("ok", "not ok")}
+    study = jb.study(people, judge.assign(**shares), columns=columns)
+    (verdicts,) = [one.verdicts for one in study.judges if one.kind == "judge"]
+    assert verdicts["0"].probabilities == {"ok": pytest.approx({"ok": 0.05, "not ok": 0.95})}
+    shares[head.format("ok")] = [0.5, *sure[1:]]
+    assert question_of(people, judge.assign(**shares)) == ""
+
+
 def test_ids_that_overlap_are_counted_before_they_are_paired() -> None:
     judge = GPT.assign(**{"Nr.": range(N // 2, N + N // 2)})
     (reading,) = asked(PEOPLE, judge).readings
