@@ -129,6 +129,7 @@ def propose(
     _match_labels(proposal)
     _settle_labels(proposal, who, metric, labelled)
     _settle_by_rubric(proposal)
+    _settle_spellings(proposal)
     _check_agreed(proposal)
     _settle_adjudicated(proposal)
     _check_labels(proposal)
@@ -639,6 +640,15 @@ def _settle_by_rubric(proposal: Proposal) -> None:
         for label in metric.labels if metric else ():
             for text in (label.text, *label.aliases):
                 known.setdefault(plain_label(text), text)
+
+
+def _settle_spellings(proposal: Proposal) -> None:
+    """Spell labels, numbers aside, as most cells do."""
+    draft = proposal.labels
+    texts = Counter(text for column in draft.of("label") for text in draft.pieces(column))
+    for (text, _), labels in product(reversed(texts.most_common()), proposal.metrics.values()):
+        if plain_label(text) in labels and not _is_number(text):
+            labels[plain_label(text)] = text
 
 
 def _texts_of(draft: Draft, column: str) -> Labels:

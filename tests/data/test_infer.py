@@ -377,6 +377,16 @@ def test_numbers_named_after_labels_may_be_probabilities(head: str) -> None:
     assert question_of(people, judge.assign(**shares)) == ""
 
 
+@pytest.mark.parametrize("columns", [{}, {"order": "safe < Unsure < DANGEROUS"}])
+def test_a_label_is_called_as_most_cells_spell_it(columns: dict[str, str]) -> None:
+    cells = ["safe", "DANGEROUS", "Safe", "Unsure", "Safe", "Dangerous", "Safe ", "dangerous."] * 5
+    people = pd.DataFrame({"id": range(N), "Ann": cells, "Ben": ["Dangerous", *cells[1:]]})
+    judge = pd.DataFrame({"id": range(N), "harm": ["Safe", "dangerous"] * 20})
+    layout = jb.layout(people, judge, columns=columns)
+    assert {*layout.rubric.metrics[0].label_texts} == {"Safe", "Unsure", "Dangerous"}
+    assert len(read_study(layout).labels) == 2 * N
+
+
 def test_ids_that_overlap_are_counted_before_they_are_paired() -> None:
     judge = GPT.assign(**{"Nr.": range(N // 2, N + N // 2)})
     (reading,) = asked(PEOPLE, judge).readings
