@@ -31,7 +31,6 @@ from judgebench.errors import MissingExtra, Problem, SetupError, raise_any
 from judgebench.files import check_unpacked
 from judgebench.stats.arrays import FloatArray
 
-ROUNDING = 0.02  # of probabilities that people write down
 _NO_SCORES = ("row", "repeat", "run", "seed")  # numbers that stand beside scores
 
 

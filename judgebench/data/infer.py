@@ -31,7 +31,7 @@ from judgebench.data.draft import (
     plain_label,
     yes_or_no,
 )
-from judgebench.data.formats import ROUNDING, number_in
+from judgebench.data.formats import number_in
 from judgebench.data.named import PROBABILITY, probabilities
 from judgebench.data.settings import (
     Ask,
@@ -1041,14 +1041,13 @@ def _ask_text(proposal: Proposal, draft: Draft, column: str, plain: str) -> None
     n = [*map(plain_label, draft.texts(column))].count(plain)
     sign = next((sign for sign in ";|," if sign in text), "")
     is_label = re.search(r"\w", plain)
-    likely = [t for t in labels if _is_named_in(t, text)]
-    others = [t for t in _spelt_as(text, labels) if t not in likely]
-    spelt = [TableSettings(spell={text: t}) for t in [*likely, *others]]
+    respelt = _respelt([text], labels, is_other=False)
+    each_label = [TableSettings(spell={text: t}) for t in _spelt_as(text, labels)]
     readings = [
         *(TableSettings(several=s) for s in [sign] if s),
-        *spelt[: len(likely)],
+        *respelt,
         TableSettings(blank=(text,)),
-        *spelt[len(likely) : 2 * MAX_READINGS],
+        *[x for x in each_label if x not in respelt][: 2 * MAX_READINGS],
         *(TableSettings(spell={t: t}) for t in [text] if is_label),
     ]
     cells = "" if n == 1 else f" ({n:,} such cells)"
@@ -1636,23 +1635,22 @@ def _check_unread(proposal: Proposal, draft: Draft) -> None:
 
 
 def _check_shares(proposal: Proposal, draft: Draft) -> None:
-    """Raise Ask where unread columns, each called after a label, hold numbers that add up to 1."""
-    for metric, labels in proposal.metrics.items() if draft.of("verdict") else ():
-        unread = [c for c in draft.of("") if proposal.metric_named(c) in ("", metric)]
-        shares = {
-            column: label
-            for label, column in product(sorted(labels.values(), key=len), unread)
-            if f"_{plain_name(label)}_" in f"_{plain_name(column)}_"
-        }
-        sums = [fsum(map(number_in, row)) for row in draft.table.rows(*shares) if any(row)]
-        if len(shares) > 1 and sums and all(abs(total - 1) < ROUNDING for total in sums):
-            of = f"{metric}=" if len(proposal.metrics) > 1 else ""
-            raise Ask(
-                draft.name,
-                f"each row of {some(shares)} adds up to 1: are they probabilities of labels?",
-                columns_as({c: f"probability {of}{label}" for c, label in shares.items()}),
-                each_as("ignored", shares),
-            )
+    """Raise Ask where unread columns, each called after a label of the only metric, hold numbers
+    that add up to 1."""
+    labels = sorted(proposal.every_label.values(), key=len)
+    shares = {
+        column: label
+        for label, column in product(labels, draft.of(""))
+        if _stands_in(label, f"_{plain_name(column)}_")
+    }
+    rows = draft.table.rows(*shares) if len(proposal.metrics) == 1 and draft.of("verdict") else []
+    if shares and {round(fsum(map(number_in, row)), 1) for row in rows if any(row)} == {1}:
+        raise Ask(
+            draft.name,
+            f"each row of {some(shares)} adds up to 1: are they probabilities of labels?",
+            columns_as({c: f"probability {label}" for c, label in shares.items()}),
+            each_as("ignored", shares),
+        )
 
 
 def _ask_whose(draft: Draft, asks: str, column: str, people: Sequence[str]) -> None:

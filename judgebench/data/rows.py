@@ -21,7 +21,6 @@ from judgebench.data.dataset import DatasetBuilder, Key, Position, VerdictCell
 from judgebench.data.draft import is_blank_word, is_failure_word, plain_label, side_of
 from judgebench.data.findings import ERRORS
 from judgebench.data.formats import (
-    ROUNDING,
     Cell,
     Fault,
     Nested,
@@ -42,6 +41,7 @@ from judgebench.rubric import BETWEEN, Metric, listed_in
 
 _BETWEEN_KEYS = " · "  # of the cells of an item that is known by several columns
 _LONGEST_KEY = 120  # characters of such an id; of a longer one the hash counts
+_ROUNDING = 0.02  # of probabilities that people write down
 _SLOT = "an annotator with # is read as a slot of a list, not as a person"
 CROWD = "crowd"  # of whom lists hold the labels, where no column names them
 WHOLE_REPLY = ""  # in the place of a metric
@@ -500,7 +500,7 @@ class SheetReader:
                 message, allowed = "is no probability", "a number from 0 to 1"
                 self._note("bad_probability", message, row, columns[label], texts[label], allowed)
                 return None
-        if not 0 < (total := math.fsum(shares.values())) <= 1 + ROUNDING:
+        if not 0 < (total := math.fsum(shares.values())) <= 1 + _ROUNDING:
             message, allowed = f"probabilities add up to {total:.3g}", "more than 0, at most 1"
             self._note("bad_probability", message, row, "", None, allowed)
             return None
