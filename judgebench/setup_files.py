@@ -205,7 +205,7 @@ def _check_data(
     """Check tables against the rubric of that name or of a layout among them, or else by the layout
     that is inferred. Raises SetupError."""
     tables: Sequence[Path | Layout] = files
-    given = given_tables(files, settings.labels, settings.verdicts)
+    given = given_tables(files, settings)
     layouts = [path for path in files if is_layout(path)]
     layout = load_layout(layouts[0]) if layouts else None
     if name is not None:
@@ -476,7 +476,7 @@ def init(
     paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
     folder = Path(to) if to is not None else paths[0].parent
     settings = settings_of(columns)
-    tables = given_tables(paths, settings.labels, settings.verdicts)
+    tables = given_tables(paths, settings)
     truth = {"annotators": [*settings.person]} if settings.person else {}
     return save(infer_layout(tables, settings, labelled=False), folder, truth)
 

@@ -33,7 +33,7 @@ from judgebench.cli.options import (
     DataFolder,
     Extent,
     LocalOnly,
-    NamedTables,
+    Named,
     People,
     RunOption,
     StudyRubric,
@@ -212,7 +212,7 @@ def init(
         "Tables of answers, human labels and verdicts: CSV, TSV, JSON, JSONL, Parquet or Excel.",
     ),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
-    tables: NamedTables = NOT_NAMED,
+    named: Named = NOT_NAMED,
     people: People = NOBODY,
 ) -> None:
     """Write a bench.yaml, layout.yaml and rubric from tables.
@@ -225,7 +225,7 @@ def init(
     """
     from judgebench.setup_files import init as init_from
 
-    typer.echo(init_from(files, to, said_of_tables(tables, people)))
+    typer.echo(init_from(files, to, said_of_tables(named, people)))
 
 
 @app.command("import")
@@ -255,7 +255,7 @@ def check(
     ),
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
-    tables: NamedTables = NOT_NAMED,
+    named: Named = NOT_NAMED,
     people: People = NOBODY,
 ) -> None:
     """Report every problem in files, and what they support today. Calls no model.
@@ -270,7 +270,7 @@ def check(
     import judgebench as jb
     from judgebench.supported import support_lines
 
-    console, columns = ONE_SCREEN.console(), said_of_tables(tables, people)
+    console, columns = ONE_SCREEN.console(), said_of_tables(named, people)
     report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
     for line in report.facts:
         console.print(line, soft_wrap=True)

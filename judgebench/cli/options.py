@@ -114,7 +114,7 @@ ProtocolOption = Annotated[
 
 @options
 class Named:
-    """What is said of tables: what columns are, and what texts mean."""
+    """What is said of tables: what columns are, what texts mean, and which holds what."""
 
     order: list[str] | None = option(
         None,
@@ -146,6 +146,8 @@ class Named:
         "KEY=VALUE",
         "Rarer settings: `judgebench list settings`. Repeatable.",
     )
+    labels: list[Path] | None = option(None, "FILE", "A table of human labels. Repeatable.")
+    verdicts: VerdictsOption = None
 
     @property
     def settings(self) -> TableSettings:
@@ -193,14 +195,6 @@ def _roles(texts: Sequence[str] | None) -> TableSettings:
 
 
 @options
-class NamedTables(Named):
-    """What is said of tables, and which of them hold what."""
-
-    labels: list[Path] | None = option(None, "FILE", "A table of human labels. Repeatable.")
-    verdicts: VerdictsOption = None
-
-
-@options
 class People:
     """Who labelled, where a name leaves it open."""
 
@@ -209,7 +203,7 @@ class People:
 
 
 @options
-class Files(NamedTables):
+class Files(Named):
     """Files that are scored in place of a run folder."""
 
     save: Path | None = option(None, "FOLDER", "Also write a layout.yaml, bench.yaml and rubric.")
@@ -254,17 +248,13 @@ class Extent:
 
 
 NO_FILES, AS_IN_THE_RUN, EVERYTHING = Files(), Truth(), Extent()
-NOT_NAMED, NOBODY = NamedTables(), People()
+NOT_NAMED, NOBODY = Named(), People()
 
 
-def said_of_tables(tables: NamedTables, people: People) -> dict[str, Any]:
+def said_of_tables(named: Named, people: People) -> dict[str, Any]:
     """What the options say, as `columns` in Python. Raises SetupError."""
-    values = {
-        "labels": tables.labels, "verdicts": tables.verdicts, "person": people.annotator,
-        "as_judge": people.as_judge,
-    }  # fmt: skip
-    named = settings_of({key: value for key, value in values.items() if value})
-    return tables.settings.with_more(named).as_columns()
+    names = {"person": people.annotator or (), "as_judge": people.as_judge or ()}
+    return named.settings.with_more(settings_of(names)).as_columns()
 
 
 def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:

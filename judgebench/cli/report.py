@@ -107,8 +107,8 @@ def _layout(
     rubric = rubric if files.rubric is None else load_rubric(files.rubric)
     if len(paths) == 1 and is_layout(paths[0]):
         return load_layout(paths[0], rubric)
-    tables = given_tables(paths, files.labels or (), files.verdicts or ())
-    return layout_of(tables, files.settings, rubric, truth, as_judges)
+    settings = files.settings
+    return layout_of(given_tables(paths, settings), settings, rubric, truth, as_judges)
 
 
 def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], output: Output) -> None:

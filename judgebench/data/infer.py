@@ -144,7 +144,6 @@ def propose(
             if draft.columns[column].why == BY_NAME:
                 draft.set(column, "raw")
         _check_unread(proposal, draft)
-        _check_shares(proposal, draft)
     return proposal
 
 
@@ -567,8 +566,7 @@ def _settle_long_by_metric(proposal: Proposal, metric: str, columns: Sequence[st
     for name, text in zip(draft.table.texts(metric), draft.texts(value), strict=True):
         for part in draft.apart(text) if name else ():
             if part and not is_failure_word(part):
-                labels = proposal.metrics.setdefault(titles[name], {})
-                labels.setdefault(plain_label(part), part)
+                proposal.metrics.setdefault(titles[name], {})[plain_label(part)] = part
     draft.set(value, "label")
 
 
@@ -653,7 +651,7 @@ def _settle_spellings(proposal: Proposal) -> None:
 
 def _texts_of(draft: Draft, column: str) -> Labels:
     texts = [text for text in draft.texts(column) if text and not is_failure_word(text)]
-    return dict(reversed([(plain_label(text), text) for text in reversed(texts)]))
+    return {plain_label(text): text for text in texts}
 
 
 def _check_still(proposal: Proposal, sure: Sequence[str]) -> None:
@@ -735,8 +733,7 @@ def _settle_wide(proposal: Proposal, columns: Sequence[str]) -> None:
     _check_counts(draft, columns)
     for column, (metric, who) in _wide_cells(proposal, columns).items():
         labels = proposal.metrics.setdefault(metric, {})
-        for plain, text in (draft.labels(column) or _texts_of(draft, column)).items():
-            labels.setdefault(plain, text)
+        labels |= draft.labels(column) or _texts_of(draft, column)
         why = draft.columns[column].why if draft.columns[column].role == "label" else ""
         draft.set(column, "label", metric, who, why or _SHARES_LABELS)
 
@@ -1634,7 +1631,7 @@ def _check_unread(proposal: Proposal, draft: Draft) -> None:
             _ask_whose(draft, asks, column, draft.of("label"))
 
 
-def _check_shares(proposal: Proposal, draft: Draft) -> None:
+def check_shares(proposal: Proposal, draft: Draft) -> None:
     """Raise Ask where unread columns, each called after a label of the only metric, hold numbers
     that add up to 1."""
     labels = sorted(proposal.every_label.values(), key=len)

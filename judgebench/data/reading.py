@@ -25,6 +25,7 @@ from judgebench.data.infer import (
     LABEL,
     Labels,
     Proposal,
+    check_shares,
     judges_of,
     match_answers,
     propose,
@@ -103,16 +104,14 @@ def sources_of(given: Any, name: str) -> list[Source]:
     return [Source(path, None, sheet) for sheet in (sheets[1:] and sheets) or [""]]
 
 
-def given_tables(
-    paths: Sequence[str | Path], labels: Sequence[str | Path], verdicts: Sequence[str | Path]
-) -> GivenTables:
+def given_tables(paths: Sequence[Path], settings: TableSettings) -> GivenTables:
     """The tables of files, some of which are said to hold labels or verdicts."""
-    people, judged, rest = (
+    labels, verdicts, rest = (
         [source for path in given for source in sources_of(path, str(path))]
-        for given in (labels, verdicts, paths)
+        for given in (settings.labels, settings.verdicts, paths)
     )
-    unsorted = [source for source in rest if source not in (*people, *judged)]
-    return GivenTables(people, judged, unsorted=unsorted)
+    unsorted = [source for source in rest if source not in (*labels, *verdicts)]
+    return GivenTables(labels, verdicts, unsorted=unsorted)
 
 
 def infer_layout(
@@ -179,6 +178,8 @@ def _inferred(
         made = _as_asked(made, known)
     for draft in verdicts:
         settle_probabilities(draft, made)
+    for draft in (whole, *verdicts):
+        check_shares(proposal, draft)
     _check_models_rows(whole, verdicts, settings)
     judges = _chosen_judges(proposal, settings)
     sheets = [
@@ -279,6 +280,8 @@ def _sorted_tables(
         judged = [d for d in labels if d.of("judge") and not d.of("annotator", "label", VALUE)]
         own = [d for d in labels if d not in judged or d.source.export == ""]
         return own, [*verdicts, *(d for d in labels if d not in own)], answers
+    if labels or verdicts:  # as somebody says: another file of the same name is not meant
+        settings = replace(settings, labels=(), verdicts=())
     rest = by_kind["unsorted"]
     kinds = [_kind(draft, settings) for draft in rest]
     if len(rest) == 1 and not labels:
@@ -439,9 +442,8 @@ def _share_no_items(drafts: Sequence[Draft]) -> bool:
 def _is_shared(drafts: Sequence[Draft], column: str) -> bool:
     """True where two tables have a cell of a column in common, or none has any."""
     form = ID_FORMS["leading zeros"]
-    cells = (filter(None, d.table.texts(d.same(column))) for d in drafts)
-    ids = Counter(x for of_table in cells for x in {*map(form, of_table)})
-    return not ids or max(ids.values()) > 1
+    ids = [x for d in drafts for x in {*map(form, d.table.texts(d.same(column)))} if x]
+    return len({*ids}) < len(ids) or not ids
 
 
 # ------------------------------------------------------------------------------- the layout

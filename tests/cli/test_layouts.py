@@ -208,6 +208,17 @@ def test_every_command_takes_answers_on_whose_labels_these_are(
     assert "makes the reference labels" not in out + err
 
 
+@pytest.mark.parametrize("command", ["check", "align"])
+def test_two_files_of_one_name_are_told_apart(command: str, call: Call, tmp_path: Path) -> None:
+    labels, judge = tables(tmp_path)
+    (tmp_path / "judge").mkdir()
+    labels = labels.rename(tmp_path / "data.csv")
+    judge = judge.rename(tmp_path / "judge" / "data.csv")
+    code, out, err = call(command, judge, "--labels", labels, "--judge", "gpt-4", *ORDER)
+    assert code == 0, err
+    assert "verdict verdict label by gpt-4" in " ".join(out.split())
+
+
 @pytest.mark.skipif("certificate" not in FEATURES, reason="needs the feature `certificate`")
 def test_watch_takes_them_too(call: Call, tmp_path: Path) -> None:
     labels, verdicts = numbered()
