@@ -28,7 +28,7 @@ from judgebench.alignment.notes import (
 from judgebench.data.layout import Layout, as_yaml, is_layout, layout_lines, load_layout
 from judgebench.data.load import load_data
 from judgebench.data.logs import read_log
-from judgebench.data.reading import GivenTables, infer_layout, sources_of
+from judgebench.data.reading import given_tables, infer_layout
 from judgebench.data.settings import LISTED_SETTINGS, TableSettings, settings_of
 from judgebench.data.vocabulary import ROLES, role_words
 from judgebench.errors import Problem, SetupError, some
@@ -44,6 +44,7 @@ from judgebench.files import (
     write_lines,
 )
 from judgebench.judges.llm import LLMJudge
+from judgebench.judges.recorded import truth_of_others
 from judgebench.records import SEVERAL, Dataset
 from judgebench.rubric import Rubric, load_rubric, one_or_more, shipped_rubrics
 from judgebench.runs.features import Lines
@@ -204,6 +205,7 @@ def _check_data(
     """Check tables against the rubric of that name or of a layout among them, or else by the layout
     that is inferred. Raises SetupError."""
     tables: Sequence[Path | Layout] = files
+    given = given_tables(files, settings)
     layouts = [path for path in files if is_layout(path)]
     layout = load_layout(layouts[0]) if layouts else None
     if name is not None:
@@ -211,7 +213,7 @@ def _check_data(
     elif layout is not None:
         rubric = layout.rubric
     else:
-        layout = infer_layout(_unsorted(files), settings, labelled=False)
+        layout = infer_layout(given, settings, labelled=False)
         report.facts += layout_lines(layout)
         labelled = any(sheet.has_labels for sheet in layout.sheets)
         rubric = layout.rubric if labelled else load_rubric(USUAL_RUBRIC)
@@ -220,42 +222,41 @@ def _check_data(
     counts = Counter(answer.kind for answer in data.answers)
     rows = [counted(n, kind, SEVERAL[kind]) for kind, n in counts.items()]
     report.facts.append(f"{', '.join(rows)}, {counted(data.n_labels, 'human label')}")
-    study = _check_truth(report, rubric, data, TruthConfig())
+    truth = truth_of_others(TruthConfig(annotators=settings.person), settings.as_judge, data.labels)
+    study = _check_truth(report, rubric, data, truth)
     report.warnings += data.warnings
-    report.warnings += suspicions(sorted({label.annotator for label in data.labels}))
+    report.warnings += suspicions(study.makers)
     words = [quote(str(path)) for path in layouts[:1] or files]
     words += [f"--rubric {quote(name)}"] if name is not None else []
     arguments = " ".join(filter(None, (*words, settings.flags())))
     report.supports = _supports_of_tables(
-        study, arguments, layout, lambda: layout_of(_unsorted(files), settings, rubric)
+        study, arguments, layout, settings.as_judge, lambda: layout_of(given, settings, rubric)
     )
 
 
 def _supports_of_tables(
-    study: Study, arguments: str, layout: Layout | None, infer: Callable[[], Layout]
+    study: Study,
+    arguments: str,
+    layout: Layout | None,
+    as_judges: Sequence[str],
+    infer: Callable[[], Layout],
 ) -> list[Support]:
     """Every use of tables. Their verdicts are read only here, and only beside labels."""
     judges = layout.judges if layout else ()
     try:
         if study.n_labels:
-            study = _with_judges(layout or infer())
+            study = _with_judges(layout or infer(), as_judges)
             judges = tuple(judge.name for judge in study.real_judges)
     except SetupError as error:
         return [Support("decision", "", str(error.problems[0]))]
     return supports_of(study, StudyOrigin(arguments, [*map(as_name, judges)]))
 
 
-def _unsorted(files: Sequence[Path]) -> GivenTables:
-    return GivenTables(
-        unsorted=[source for path in files for source in sources_of(path, path.name)]
-    )
-
-
-def _with_judges(layout: Layout) -> Study:
+def _with_judges(layout: Layout, as_judges: Sequence[str]) -> Study:
     """The study of the tables of a layout, with their judges."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report has those of the data
-        return study_of_tables(layout)
+        return study_of_tables(layout, as_judges=as_judges)
 
 
 def _check_truth(
@@ -474,7 +475,10 @@ def init(
     """
     paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
     folder = Path(to) if to is not None else paths[0].parent
-    return save(infer_layout(_unsorted(paths), settings_of(columns), labelled=False), folder)
+    settings = settings_of(columns)
+    tables = given_tables(paths, settings)
+    truth = {"annotators": [*settings.person]} if settings.person else {}
+    return save(infer_layout(tables, settings, labelled=False), folder, truth)
 
 
 def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Started:

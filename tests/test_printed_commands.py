@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from printed import FENCE, Block, blocks, lines_of, rewritten, same
 from typer.main import get_command
 
 from judgebench.cli.app import app
+from judgebench.data.settings import TableSettings
+from judgebench.data.vocabulary import Column
 
 REPO = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -85,6 +88,22 @@ def test_a_misprint_would_be_found() -> None:
     assert printed_lines("```\n$ judgebench list rubrics  # all\n```\n") == [
         "judgebench list rubrics"
     ]
+
+
+def test_every_option_that_a_question_prints_is_one_of_the_command() -> None:
+    texts, rows = ("a",), {"labels.csv": (1,)}
+    of_columns = {"a": Column("label"), "b": Column("group")}
+    every = TableSettings(
+        of_columns, texts, texts, {"a": "b"}, texts, texts, ";", rows, rows, texts, "last", True,
+        texts, texts, texts, texts, texts,
+    )  # fmt: skip
+    assert not [one.name for one in fields(every) if not getattr(every, one.name)]
+    of_tables = [
+        name for name, command in JUDGEBENCH.commands.items()
+        if {"column", "spell"} <= {param.name for param in command.params}
+    ]  # fmt: skip
+    assert {"check", "init", "align", "decide", "report"} <= {*of_tables}
+    assert not [line for name in of_tables if faults(line := f"judgebench {name} {every.flags()}")]
 
 
 class Reader:

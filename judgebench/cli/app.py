@@ -29,14 +29,17 @@ from judgebench.cli.exit_codes import BAD_INPUT, EXIT_CODES, FAILED
 from judgebench.cli.groups import Commands, Group, argument, flag, option
 from judgebench.cli.options import (
     EVERYTHING,
+    NOBODY,
     NOT_NAMED,
     BenchPath,
     DataFolder,
     Extent,
     LocalOnly,
     Named,
+    People,
     RunOption,
     StudyRubric,
+    said_of_tables,
 )
 from judgebench.cli.plan import plan
 from judgebench.cli.rank import app as rank_commands
@@ -213,6 +216,7 @@ def init(
     ),
     to: Path | None = option(None, "FOLDER", "Where to write. Default: the folder of FILE."),
     named: Named = NOT_NAMED,
+    people: People = NOBODY,
 ) -> None:
     """Write a bench.yaml, layout.yaml and rubric from tables.
 
@@ -224,7 +228,7 @@ def init(
     """
     from judgebench.setup_files import init as init_from
 
-    typer.echo(init_from(files, to, named.settings.as_columns()))
+    typer.echo(init_from(files, to, said_of_tables(named, people)))
 
 
 @app.command("import")
@@ -255,6 +259,7 @@ def check(
     rubric: StudyRubric = None,
     data_folder: DataFolder = None,
     named: Named = NOT_NAMED,
+    people: People = NOBODY,
     as_json: AsJson = False,
 ) -> None:
     """Report every problem in files, and what they support today. Calls no model.
@@ -269,7 +274,7 @@ def check(
     import judgebench as jb
     from judgebench.supported import support_lines
 
-    console, columns = ONE_SCREEN.console(), named.settings.as_columns()
+    console, columns = ONE_SCREEN.console(), said_of_tables(named, people)
     report = jb.check(files, rubric, data_folder=data_folder, columns=columns)
     if as_json:
         typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=1))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from judgebench.cli.groups import flag, option
-from judgebench.cli.options import AS_IN_THE_RUN, NO_FILES, Files, RunOrTables, Truth, pairs_of
+from judgebench.cli.options import (
+    AS_IN_THE_RUN,
+    NO_FILES,
+    AsJudge,
+    Files,
+    RunOrTables,
+    Truth,
+    pairs_of,
+)
 from judgebench.cli.report import keep, open_study
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 
@@ -14,6 +22,7 @@ def estimate(
     run: RunOrTables = None,
     files: Files = NO_FILES,
     truth: Truth = AS_IN_THE_RUN,
+    as_judge: AsJudge = None,
     by: str = option("", "COLUMN", "Rates by each value of it. Default: system."),
     width: float | None = option(None, "WIDTH", "Say how many more labels give such intervals."),
     anytime: bool = flag("Limits that hold whenever you look."),
@@ -39,7 +48,7 @@ def estimate(
         columns = {"question": files.question or ""}
     else:
         with naming_by(by):
-            table = open_study(run, keep(files, by), truth.settings, (), output)
+            table = open_study(run, keep(files, by), truth.settings, as_judge or (), output)
         scores, columns = {}, {}
     found = jb.estimate(
         table, by=by, drawn=truth.drawn or (), width=width, anytime=anytime, scores=scores,

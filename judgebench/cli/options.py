@@ -74,6 +74,14 @@ LocalOnly = Annotated[
         help="Refuse, before the first call, every model that would contact another machine.",
     ),
 ]
+AnnotatorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--annotator",
+        metavar="NAME",
+        help="Whose labels make reference labels. Repeatable.",
+    ),
+]
 AsJudge = Annotated[
     list[str] | None,
     typer.Option(
@@ -106,7 +114,7 @@ ProtocolOption = Annotated[
 
 @options
 class Named:
-    """What is said of tables: what columns are, and what texts mean."""
+    """What is said of tables: what columns are, what texts mean, and which holds what."""
 
     order: list[str] | None = option(
         None,
@@ -138,6 +146,8 @@ class Named:
         "KEY=VALUE",
         "Rarer settings: `judgebench list settings`. Repeatable.",
     )
+    labels: list[Path] | None = option(None, "FILE", "A table of human labels. Repeatable.")
+    verdicts: VerdictsOption = None
 
     @property
     def settings(self) -> TableSettings:
@@ -185,12 +195,18 @@ def _roles(texts: Sequence[str] | None) -> TableSettings:
 
 
 @options
+class People:
+    """Who labelled, where a name leaves it open."""
+
+    annotator: AnnotatorOption = None
+    as_judge: AsJudge = None
+
+
+@options
 class Files(Named):
     """Files that are scored in place of a run folder."""
 
     save: Path | None = option(None, "FOLDER", "Also write a layout.yaml, bench.yaml and rubric.")
-    labels: list[Path] | None = option(None, "FILE", "A table of human labels. Repeatable.")
-    verdicts: VerdictsOption = None
     rubric: StudyRubric = None
     expected: Literal["items", "rows"] = option(
         "items", "items|rows", "Due: all items (default) or those with a row.", show_default=False
@@ -203,9 +219,7 @@ class Truth:
     the run's own settings say."""
 
     truth: str | None = option(None, "RULE", "median, majority, dawid_skene or each.")
-    annotator: list[str] | None = option(
-        None, "NAME", "Whose labels make reference labels. Repeatable."
-    )
+    annotator: AnnotatorOption = None
     adjudicated: bool = flag("Labels of `adjudicated` are reference labels.")
     blind: str | None = option(
         None, "yes|no|unknown", "Did people label without sight of any model?"
@@ -234,7 +248,13 @@ class Extent:
 
 
 NO_FILES, AS_IN_THE_RUN, EVERYTHING = Files(), Truth(), Extent()
-NOT_NAMED = Named()
+NOT_NAMED, NOBODY = Named(), People()
+
+
+def said_of_tables(named: Named, people: People) -> dict[str, Any]:
+    """What the options say, as `columns` in Python. Raises SetupError."""
+    names = {"person": people.annotator or (), "as_judge": people.as_judge or ()}
+    return named.settings.with_more(settings_of(names)).as_columns()
 
 
 def pairs_of(texts: Sequence[str], option: str) -> dict[str, str]:

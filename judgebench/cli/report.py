@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judgebench.data.layout import Layout
-    from judgebench.data.reading import GivenTables
     from judgebench.results.shown import Shown
     from judgebench.rubric import Rubric
     from judgebench.studies.study import Study
@@ -101,13 +100,15 @@ def _layout(
 ) -> Layout:  # fmt: skip
     """The layout of tables. Raises Unsettled with every question that options must answer."""
     from judgebench.data.layout import is_layout, load_layout
+    from judgebench.data.reading import given_tables
     from judgebench.rubric import load_rubric
     from judgebench.runs.from_tables import layout_of
 
     rubric = rubric if files.rubric is None else load_rubric(files.rubric)
     if len(paths) == 1 and is_layout(paths[0]):
         return load_layout(paths[0], rubric)
-    return layout_of(_tables(paths, files), files.settings, rubric, truth, as_judges)
+    settings = files.settings
+    return layout_of(given_tables(paths, settings), settings, rubric, truth, as_judges)
 
 
 def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], output: Output) -> None:
@@ -122,18 +123,6 @@ def _show_layout(layout: Layout, files: Files, truth: Mapping[str, object], outp
         for path in save(layout, files.save, truth).files:
             console.print(f"Wrote {path}", soft_wrap=True)
     console.print()
-
-
-def _tables(paths: Sequence[Path], files: Files) -> GivenTables:
-    """The tables by what the options say that they hold."""
-    from judgebench.data.reading import GivenTables, sources_of
-
-    labels, verdicts, unsorted = (
-        [source for path in given or () for source in sources_of(path, str(path))]
-        for given in (files.labels, files.verdicts, paths)
-    )
-    rest = [source for source in unsorted if source not in (*labels, *verdicts)]
-    return GivenTables(labels, verdicts, unsorted=rest)
 
 
 def align(

@@ -9,7 +9,7 @@ import typer
 
 from judgebench.cli.exit_codes import UNMET
 from judgebench.cli.groups import argument
-from judgebench.cli.options import NO_FILES, Files, RunOrTables
+from judgebench.cli.options import NO_FILES, NOBODY, Files, People, RunOrTables
 from judgebench.cli.report import open_study
 from judgebench.cli.show import NO_REPORT, ONE_SCREEN, Output, ReportFolder, show
 
@@ -20,6 +20,7 @@ def watch(
     ),
     tables: RunOrTables = None,
     files: Files = NO_FILES,
+    people: People = NOBODY,
     report: ReportFolder = NO_REPORT,
     output: Output = ONE_SCREEN,
 ) -> None:
@@ -38,7 +39,8 @@ def watch(
     study = None
     if tables or files != NO_FILES:
         asked = replace(files, expected="rows")
-        study = open_study(tables, asked, output=output, rubric=certified.rubric)
+        truth = {"annotators": people.annotator} if people.annotator else {}
+        study = open_study(tables, asked, truth, people.as_judge or (), output, certified.rubric)
     watched = jb.watch(certified, study)
     reasons = [sentence(watched, reason) for reason in watched.reasons]
     state = {"state": watched.state, "reasons": reasons}

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, product
+from math import fsum
 from shlex import quote
 
 from judgebench.data.draft import (
@@ -30,6 +31,7 @@ from judgebench.data.draft import (
     plain_label,
     yes_or_no,
 )
+from judgebench.data.formats import number_in
 from judgebench.data.named import PROBABILITY, probabilities
 from judgebench.data.settings import (
     Ask,
@@ -127,6 +129,7 @@ def propose(
     _match_labels(proposal)
     _settle_labels(proposal, who, metric, labelled)
     _settle_by_rubric(proposal)
+    _settle_spellings(proposal)
     _check_agreed(proposal)
     _settle_adjudicated(proposal)
     _check_labels(proposal)
@@ -408,7 +411,18 @@ def _metric_column(proposal: Proposal) -> str:
     of_items = draft.of("criteria") or (rubric and "criterion" in rubric.kinds)
     if not column and not of_items:
         column = next((c for c in by_name if draft.labels(c)), "")
-    return column
+    return column or _column_of_heads(draft, proposal.verdicts)
+
+
+def _column_of_heads(draft: Draft, verdicts: Sequence[Draft]) -> str:
+    """The column, such as `Question`, in which stand several names of columns of verdicts."""
+    heads = {plain_name(column) for other in verdicts for column in other.of("", "verdict")}
+    for column in draft.of("question", "group", "about", ""):
+        shared = heads & {*map(plain_name, draft.table.texts(column))}
+        if len(shared) > 1 and not draft.is_said(column):
+            draft.set(column, "metric", why="its cells are columns of verdicts")
+            return column
+    return ""
 
 
 def _settle_labels(proposal: Proposal, who: str, metric: str, labelled: bool) -> None:
@@ -552,8 +566,7 @@ def _settle_long_by_metric(proposal: Proposal, metric: str, columns: Sequence[st
     for name, text in zip(draft.table.texts(metric), draft.texts(value), strict=True):
         for part in draft.apart(text) if name else ():
             if part and not is_failure_word(part):
-                labels = proposal.metrics.setdefault(titles[name], {})
-                labels.setdefault(plain_label(part), part)
+                proposal.metrics.setdefault(titles[name], {})[plain_label(part)] = part
     draft.set(value, "label")
 
 
@@ -627,9 +640,18 @@ def _settle_by_rubric(proposal: Proposal) -> None:
                 known.setdefault(plain_label(text), text)
 
 
+def _settle_spellings(proposal: Proposal) -> None:
+    """Spell labels, numbers aside, as most cells do."""
+    draft = proposal.labels
+    texts = Counter(text for column in draft.of("label") for text in draft.pieces(column))
+    for (text, _), labels in product(reversed(texts.most_common()), proposal.metrics.values()):
+        if plain_label(text) in labels and not _is_number(text):
+            labels[plain_label(text)] = text
+
+
 def _texts_of(draft: Draft, column: str) -> Labels:
     texts = [text for text in draft.texts(column) if text and not is_failure_word(text)]
-    return dict(reversed([(plain_label(text), text) for text in reversed(texts)]))
+    return {plain_label(text): text for text in texts}
 
 
 def _check_still(proposal: Proposal, sure: Sequence[str]) -> None:
@@ -711,8 +733,7 @@ def _settle_wide(proposal: Proposal, columns: Sequence[str]) -> None:
     _check_counts(draft, columns)
     for column, (metric, who) in _wide_cells(proposal, columns).items():
         labels = proposal.metrics.setdefault(metric, {})
-        for plain, text in (draft.labels(column) or _texts_of(draft, column)).items():
-            labels.setdefault(plain, text)
+        labels |= draft.labels(column) or _texts_of(draft, column)
         why = draft.columns[column].why if draft.columns[column].role == "label" else ""
         draft.set(column, "label", metric, who, why or _SHARES_LABELS)
 
@@ -971,6 +992,7 @@ def _check_labels(proposal: Proposal) -> None:
     ordered, named = _ordered_labels(said), _named_labels(said)
     counts = Counter(plain for c in draft.of("label") for plain in draft.filled(c))
     _check_unjudged(proposal, counts)
+    doubles = {p for labels in proposal.metrics.values() for p in _doubles(labels, counts)}
     for column in draft.of("label"):
         unclear = next((t for t in draft.texts(column) if t and _is_unclear(t, said)), "")
         if unclear and plain_label(unclear) not in named:
@@ -978,8 +1000,15 @@ def _check_labels(proposal: Proposal) -> None:
         has_order = len(ordered & proposal.metrics.get(draft.columns[column].metric, {}).keys()) > 1
         for plain in dict.fromkeys(draft.filled(column)):
             is_rare = counts[plain] == 1 and len(draft.table) >= RARE_AMONG - 1
-            if (has_order or is_rare) and plain not in named:
+            if (has_order or is_rare or plain in doubles) and plain not in named:
                 _ask_text(proposal, draft, column, plain)
+
+
+def _doubles(labels: Labels, counts: Counter[str]) -> set[str]:
+    """The plain labels, such as `n`, beside which another that more cells hold means the same."""
+    by_use = sorted(labels, key=counts.__getitem__)
+    usual = by_meaning({plain: plain for plain in by_use})
+    return {plain for plain in by_use if usual.get(yes_or_no(plain), plain) != plain}
 
 
 def _ordered_labels(said: TableSettings) -> set[str]:
@@ -1009,10 +1038,13 @@ def _ask_text(proposal: Proposal, draft: Draft, column: str, plain: str) -> None
     n = [*map(plain_label, draft.texts(column))].count(plain)
     sign = next((sign for sign in ";|," if sign in text), "")
     is_label = re.search(r"\w", plain)
+    respelt = _respelt([text], labels, is_other=False)
+    each_label = [TableSettings(spell={text: t}) for t in _spelt_as(text, labels)]
     readings = [
         *(TableSettings(several=s) for s in [sign] if s),
+        *respelt,
         TableSettings(blank=(text,)),
-        *(TableSettings(spell={text: t}) for t in _spelt_as(text, labels)[: 2 * MAX_READINGS]),
+        *[x for x in each_label if x not in respelt][: 2 * MAX_READINGS],
         *(TableSettings(spell={t: t}) for t in [text] if is_label),
     ]
     cells = "" if n == 1 else f" ({n:,} such cells)"
@@ -1252,11 +1284,14 @@ def _match_ids(proposal: Proposal, draft: Draft) -> None:
     )
     parts_of_ids = {x for ids in people for x in ids}
     others = [c for c in draft.of("") if {*draft.table.texts(c)} & parts_of_ids]
+    ids = counted(len(people & judged), "id")
+    says = f"only what both tables have counts: {ids}, taken as the same items"
+    common = [Reading(TableSettings(only_common=True), says)] if people & judged else []
     raise Ask(
         draft.name,
         f"{len(more):,} of its ids are not in {labels.name} ({here}), and {len(lacking):,} of "
         f"{labels.name} not here ({there}): are they written differently?",
-        TableSettings(only_common=True),
+        *common,
         *_each(others, "item"),
     )
 
@@ -1428,16 +1463,14 @@ def _ask_odd(proposal: Proposal, draft: Draft, column: str, metric: str = "") ->
     is_other = labels.keys().isdisjoint(draft.filled(column))
     spelt = [t for t in odd if not is_failure_word(t)]
     no_label = Reading(TableSettings(failed=("*",)), "whatever is no label counts as failed")
+    respelt = _respelt(spelt, names, is_other)
+    each_label = [TableSettings(spell={text: x}) for x in _spelt_as(text, names)[:MAX_LABELS]]
     readings: list[Reading | TableSettings] = [
-        *_respelt(spelt, names, is_other),
+        *respelt,
         *_each([column] if _holds_replies(proposal, draft, column) else [], "reply"),
         *([no_label] if others and not is_other else []),
         TableSettings(failed=(text,)),
-        *(
-            TableSettings(spell={text: x})
-            for x in _spelt_as(text, names)[:MAX_LABELS]
-            if len(text) <= LONGEST_LABEL
-        ),
+        *(x for x in each_label if len(text) <= LONGEST_LABEL and x not in respelt),
         TableSettings(spell={text: text}),
         each_as("ignored", [column]),
     ]
@@ -1472,8 +1505,11 @@ def _respelt(odd: Sequence[str], labels: Sequence[str], is_other: bool) -> list[
 
 
 def _is_named_in(label: str, text: str) -> bool:
-    """True where a label stands in a text as words of its own, and is not denied in it."""
-    plain = plain_label(text)
+    """True where a label stands in a text as words of its own, and is not denied in it, or where
+    both mean yes, or no."""
+    plain, meaning = plain_label(text), yes_or_no(text)
+    if meaning and meaning == yes_or_no(label) and not label.isdigit():
+        return True
     stands = re.search(rf"(?<![\w-]){re.escape(plain_label(label))}(?![\w-])", plain)
     return bool(stands) and not _DENIED.search(plain)
 
@@ -1593,6 +1629,25 @@ def _check_unread(proposal: Proposal, draft: Draft) -> None:
         if draft is proposal.labels or draft.labels(column):
             asks = f"{column} holds labels, too ({some(sorted(cells), 3)}): whose?"
             _ask_whose(draft, asks, column, draft.of("label"))
+
+
+def check_shares(proposal: Proposal, draft: Draft) -> None:
+    """Raise Ask where unread columns, each called after a label of the only metric, hold numbers
+    that add up to 1."""
+    labels = sorted(proposal.every_label.values(), key=len)
+    shares = {
+        column: label
+        for label, column in product(labels, draft.of(""))
+        if _stands_in(label, f"_{plain_name(column)}_")
+    }
+    rows = draft.table.rows(*shares) if len(proposal.metrics) == 1 and draft.of("verdict") else []
+    if shares and {round(fsum(map(number_in, row)), 1) for row in rows if any(row)} == {1}:
+        raise Ask(
+            draft.name,
+            f"each row of {some(shares)} adds up to 1: are they probabilities of labels?",
+            columns_as({c: f"probability {label}" for c, label in shares.items()}),
+            each_as("ignored", shares),
+        )
 
 
 def _ask_whose(draft: Draft, asks: str, column: str, people: Sequence[str]) -> None:

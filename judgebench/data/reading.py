@@ -25,6 +25,7 @@ from judgebench.data.infer import (
     LABEL,
     Labels,
     Proposal,
+    check_shares,
     judges_of,
     match_answers,
     propose,
@@ -103,6 +104,16 @@ def sources_of(given: Any, name: str) -> list[Source]:
     return [Source(path, None, sheet) for sheet in (sheets[1:] and sheets) or [""]]
 
 
+def given_tables(paths: Sequence[Path], settings: TableSettings) -> GivenTables:
+    """The tables of files, some of which are said to hold labels or verdicts."""
+    labels, verdicts, rest = (
+        [source for path in given for source in sources_of(path, str(path))]
+        for given in (settings.labels, settings.verdicts, paths)
+    )
+    unsorted = [source for source in rest if source not in (*labels, *verdicts)]
+    return GivenTables(labels, verdicts, unsorted=unsorted)
+
+
 def infer_layout(
     given: GivenTables,
     settings: TableSettings = NOTHING_SAID,
@@ -167,6 +178,8 @@ def _inferred(
         made = _as_asked(made, known)
     for draft in verdicts:
         settle_probabilities(draft, made)
+    for draft in (whole, *verdicts):
+        check_shares(proposal, draft)
     _check_models_rows(whole, verdicts, settings)
     judges = _chosen_judges(proposal, settings)
     sheets = [
@@ -267,6 +280,8 @@ def _sorted_tables(
         judged = [d for d in labels if d.of("judge") and not d.of("annotator", "label", VALUE)]
         own = [d for d in labels if d not in judged or d.source.export == ""]
         return own, [*verdicts, *(d for d in labels if d not in own)], answers
+    if labels or verdicts:  # as somebody says: another file of the same name is not meant
+        settings = replace(settings, labels=(), verdicts=())
     rest = by_kind["unsorted"]
     kinds = [_kind(draft, settings) for draft in rest]
     if len(rest) == 1 and not labels:
@@ -386,15 +401,22 @@ def _combined(drafts: Sequence[Draft]) -> Draft:
         Problem(message, draft.name, 1, "", some(draft.columns), some(first.columns))
         for draft in others if {*map(plain_name, draft.columns)} != columns
     ])  # fmt: skip
-    cells: dict[str, Sequence[Cell]] = {
-        name: [cell for d in drafts for cell in d.cells(d.same(name))] for name in first.columns
-    }
+    whole = _stacked(drafts)
     is_named = first.of("annotator") or any(c.who for c in first.columns.values())
-    if not is_named and not _share_no_items(drafts):
-        cells["annotator"] = [d.source.who or d.table.stem for d in drafts for _ in d.table.lines]
+    if is_named or _share_no_items(drafts):
+        return whole
+    names = [d.source.who or d.table.stem for d in drafts for _ in d.table.lines]
+    return _stacked(drafts, {"annotator": names})
+
+
+def _stacked(drafts: Sequence[Draft], more: Mapping[str, Sequence[Cell]] = {}) -> Draft:
+    """The rows of tables of the same columns, one table after the other, with `more` columns."""
+    first = drafts[0]
+    cells = {name: [x for d in drafts for x in d.cells(d.same(name))] for name in first.columns}
     lines = [line for d in drafts for line in d.table.lines]
-    return Draft(first.source, replace(first.table, columns=cells, lines=lines), first.said,
-                 known=first.known, spell=first.spell, tables=drafts)  # fmt: skip
+    table = replace(first.table, columns={**cells, **more}, lines=lines)
+    return Draft(first.source, table, first.said, known=first.known, spell=first.spell,
+                 tables=drafts)  # fmt: skip
 
 
 def _is_gold(draft: Draft) -> bool:
@@ -405,14 +427,23 @@ def _is_gold(draft: Draft) -> bool:
 
 def _share_no_items(drafts: Sequence[Draft]) -> bool:
     """True of tables of other items each, with labels of several: more rows, and not other
-    people's labels."""
+    people's labels. Where no name says what an item is, no column that may be its id is shared."""
+    whole = _stacked(drafts)
+    labels, named = whole.free() + whole.of("label"), whole.of("item", "group")
+    likely = named or [
+        c
+        for c in whole.of("", "question", "text")
+        if c not in labels and not any(d.repeats(d.same(c)) for d in drafts)
+    ]
+    shared = [_is_shared(drafts, c) for c in likely]
+    return len(labels) > 1 and False in shared and bool(named or True not in shared)
+
+
+def _is_shared(drafts: Sequence[Draft], column: str) -> bool:
+    """True where two tables have a cell of a column in common, or none has any."""
     form = ID_FORMS["leading zeros"]
-    for column in drafts[0].of("item", "group") if len(drafts[0].free()) > 1 else ():
-        cells = (filter(None, d.table.texts(d.same(column))) for d in drafts)
-        ids = Counter(x for of_table in cells for x in {*map(form, of_table)})
-        if ids and max(ids.values()) == 1:
-            return True
-    return False
+    ids = [x for d in drafts for x in {*map(form, d.table.texts(d.same(column)))} if x]
+    return len({*ids}) < len(ids) or not ids
 
 
 # ------------------------------------------------------------------------------- the layout

@@ -184,6 +184,41 @@ def test_every_command_takes_the_same_options(
         assert line in " ".join(out.split())
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_every_command_takes_answers_on_whose_labels_these_are(
+    command: Sequence[str], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, *more = command
+    rows = {who: [(f"p{i}", label_of(i, 7 + k)) for i in range(N)] for k, who in enumerate("abc")}
+    files = [table(Path(f"{who}.csv"), [("id", "label"), *rows[who]]) for who in rows]
+    code, out, err = call(name, *files, *more)
+    options = printed(out + err, "labels of people stand in")[:4]
+    assert (code, options) == (2, ["--labels", "a.csv", "--labels", "b.csv"])
+    code, out, err = call(name, *files, *more, *options, "--judge", "gpt-4", *ORDER)
+    assert (code, "label verdict label by gpt-4" in " ".join(out.split())) == (0, True), err
+    people = {"gpt-4": "a", "Lee": "b", "Ott": "c"}
+    long_rows = [(i, who, label) for who in people for i, label in rows[people[who]]]
+    long = table(Path("long.csv"), [("id", "annotator", "label"), *long_rows])
+    more = [x.replace("new", "newer") for x in more]
+    code, out, err = call(name, long, *more)
+    assert (code, "gpt-4 in column annotator is named like a model" in out + err) == (2, True)
+    code, out, err = call(name, long, *more, *printed(out + err, "in a judge's place"), *ORDER)
+    assert code == 0, err
+    assert "makes the reference labels" not in out + err
+
+
+@pytest.mark.parametrize("command", ["check", "align"])
+def test_two_files_of_one_name_are_told_apart(command: str, call: Call, tmp_path: Path) -> None:
+    labels, judge = tables(tmp_path)
+    (tmp_path / "judge").mkdir()
+    labels = labels.rename(tmp_path / "data.csv")
+    judge = judge.rename(tmp_path / "judge" / "data.csv")
+    code, out, err = call(command, judge, "--labels", labels, "--judge", "gpt-4", *ORDER)
+    assert code == 0, err
+    assert "verdict verdict label by gpt-4" in " ".join(out.split())
+
+
 @pytest.mark.skipif("certificate" not in FEATURES, reason="needs the feature `certificate`")
 def test_watch_takes_them_too(call: Call, tmp_path: Path) -> None:
     labels, verdicts = numbered()

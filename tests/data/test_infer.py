@@ -324,6 +324,76 @@ def test_tables_of_people_have_the_same_columns_or_are_refused(tmp_path: Path) -
     assert jb.study({"ann": ann, "ben": renamed}, judge).makers == ("ann", "ben")
 
 
+@pytest.mark.parametrize("order", ["none", "No < Y", ""])
+@pytest.mark.parametrize("is_long", [False, True])
+def test_two_words_for_no_are_asked_about(order: str, is_long: bool) -> None:
+    cells = ["Y", "N", "No", "No"] * 10
+    people = pd.DataFrame({"id": range(N), "Ann": cells, "Ben": [*cells[:-1], "Y"]})
+    if is_long:
+        people = people.melt("id", var_name="rater", value_name="harm").assign(criterion="harm")
+    judge = pd.DataFrame({"id": range(N), "harm": ["Yes", "No"] * 20})
+    said = {"order": order} if order else {}
+    question = asked(people, judge, **said)
+    assert "holds 'N' (" in question.asks
+    assert flags(question)[0] == "--spell N=No"
+    assert question_of(people, judge, **said, spell={"N": "No"}) == ""
+    question = asked(people, judge, order="none", spell={"N": "N"})
+    assert "holds 'Yes'" in question.asks
+    assert flags(question)[:2] == ["--spell Yes=Y", "--failed Yes"]
+    assert len({*flags(question)}) == len(flags(question))
+
+
+@pytest.mark.parametrize("head", ["Question", "Group", "Type", "Aspekt"])
+def test_a_column_of_names_of_verdict_columns_is_of_metrics(head: str) -> None:
+    harm, topic, other = ["Safe", "Unsafe"] * 20, ["Yes", *["No"] * 3] * 10, ["Long", "Short"] * 20
+    labels = pd.concat(
+        pd.DataFrame({"who": who, "Ticket": range(N), head: name, "Rating": texts})
+        for who in ("Ann", "Ben")
+        for name, texts in (("Harm", harm), ("Off topic", topic), ("Length", other))
+    )
+    verdicts = pd.DataFrame({"Ticket": range(N), "Harm": harm[::-1], "Off topic": topic})
+    layout = jb.layout(labels, verdicts)
+    assert roles(layout, head, "Ticket", "Off topic") == [
+        "metric",
+        "item",
+        "verdict off_topic by verdicts",
+    ]
+    assert len(read_study(layout).labels) == len(labels)
+
+
+@pytest.mark.parametrize("head", ["P({})", "prob_{}", "{} share", "probability_{}"])
+def test_numbers_named_after_labels_may_be_probabilities(head: str) -> None:
+    labels = ["not ok", "ok"] * 20
+    people = pd.DataFrame({"id": range(N), "Ann": labels, "Ben": [*labels[:-2], "ok", "ok"]})
+    sure = [0.05 + i / 50 for i in range(N)]
+    judge = pd.DataFrame({"id": range(N), "ok": people["Ann"]})
+    shares = {head.format("ok"): sure, head.format("not ok"): [1 - share for share in sure]}
+    columns = asked(people, judge.assign(**shares)).readings[0].columns
+    assert columns == {head.format(x): f"probability {x}" for x in ("ok", "not ok")}
+    study = jb.study(people, judge.assign(**shares), columns=columns)
+    (verdicts,) = [one.verdicts for one in study.judges if one.kind == "judge"]
+    assert verdicts["0"].probabilities == {"ok": pytest.approx({"ok": 0.05, "not ok": 0.95})}
+    shares[head.format("ok")] = [0.5, *sure[1:]]
+    assert question_of(people, judge.assign(**shares)) == ""
+
+
+@pytest.mark.parametrize("columns", [{}, {"order": "safe < Unsure < DANGEROUS"}])
+def test_a_label_is_called_as_most_cells_spell_it(columns: dict[str, str]) -> None:
+    cells = ["safe", "DANGEROUS", "Safe", "Unsure", "Safe", "Dangerous", "Safe ", "dangerous."] * 5
+    people = pd.DataFrame({"id": range(N), "Ann": cells, "Ben": ["Dangerous", *cells[1:]]})
+    judge = pd.DataFrame({"id": range(N), "harm": ["Safe", "dangerous"] * 20})
+    layout = jb.layout(people, judge, columns=columns)
+    assert {*layout.rubric.metrics[0].label_texts} == {"Safe", "Unsure", "Dangerous"}
+    assert len(read_study(layout).labels) == 2 * N
+
+
+def test_ids_that_overlap_are_counted_before_they_are_paired() -> None:
+    judge = GPT.assign(**{"Nr.": range(N // 2, N + N // 2)})
+    (reading,) = asked(PEOPLE, judge).readings
+    assert reading.means == "only what both tables have counts: 20 ids, taken as the same items"
+    assert asked(PEOPLE, GPT.assign(**{"Nr.": range(N, 2 * N)})).readings == ()
+
+
 def test_ids_of_tables_of_labels_are_compared_alike(tmp_path: Path) -> None:
     for name, digits in (("ann", 4), ("ben", 0), ("cem", 4)):
         ids = [str(i).zfill(digits) for i in range(N)]

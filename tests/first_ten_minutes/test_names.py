@@ -1,5 +1,6 @@
 """Tables with the names, numbers and sheets that people use are read as they are meant."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -133,6 +134,29 @@ def test_sheets_of_other_items_are_more_rows(tmp_path: Path) -> None:
         jb.study(book, judge)
     study = jb.study([f"{book}, sheet Batch 1", f"{book}, sheet Batch 2"], judge)
     assert (study.makers, len(study.answers)) == (("Huber", "Silva"), 60)
+
+
+@pytest.mark.parametrize(("item", "n"), [("id", 2), ("Ticket #", 2), ("Ticket #", 30)])
+def test_people_by_metric_over_two_files_are_one_table(
+    call, tmp_path: Path, item: str, n: int
+) -> None:
+    kinds = {"Harm": ("no", "yes", "no"), "Tone": ("curt", "rude", "curt", "kind")}
+    cells = [
+        [texts[(i + i // 7 * who) % len(texts)] for texts in kinds.values() for who in (0, 1)]
+        for i in range(2 * n)
+    ]
+    head = (item, "Harm (Kim)", "Harm (Jo)", "Tone (Kim)", "Tone (Jo)")
+    rows = [(f"t{i}", *row) for i, row in enumerate(cells)]
+    march, april = (
+        str(table(tmp_path / f"{name}.csv", [head, *part]))
+        for name, part in (("march", rows[:n]), ("april", rows[n:]))
+    )
+    judge = str(table(tmp_path / "j.csv", [(item, *kinds), *((r[0], r[1], r[3]) for r in rows)]))
+    for words in ([march, april, judge], ["--labels", march, "--labels", april, judge]):
+        code, out, err = call("align", *words)
+        assert (code, err) == (0, "")
+        assert re.search(r"Tone \(Jo\) +label tone by Jo", out)
+        assert f"{2 * n} answers" in out
 
 
 def test_tables_of_verdicts_may_be_given_by_the_names_of_judges(tmp_path: Path) -> None:
