@@ -273,6 +273,10 @@ def plan(
     """
     decision_rule = rule_of(rule)
     design = validate(known, Design, "plan")
+    if studies < _FEWER:  # a design beside it would have none
+        raise SetupError(Problem(
+            "are too few", field="studies", found=str(studies), allowed=f"{_FEWER} or more"
+        ))  # fmt: skip
     others = [*_variants(design)]
     n_studies = dict.fromkeys(others, studies // _FEWER) | {design: studies}
     n_studies |= {x: studies // 3 for x in others if x.agreement != design.agreement}

@@ -152,6 +152,9 @@ def test_what_cannot_be_is_said(known: dict[str, float], said: str) -> None:
         ("--protocol {}/p.yaml --rubric medical-safety --looks 1.5", "looks"),
         ("--protocol {}/p.yaml --rubric medical-safety --drawn dice", "drawn: is unknown"),
         ("--protocol {}/there.yaml --rubric medical-safety", "is not overwritten"),
+        ("--studies 0", "studies: are too few; found 0; allowed: 15 or more"),
+        ("--studies 14", "found 14"),
+        ("--studies -3", "found -3"),
         ("--figures", "--figures: are written into a folder"),
     ],
 )
