@@ -38,7 +38,7 @@ def plan(
     """Say how many labels a study needs, before it has any.
 
     Studies like yours are simulated and decided: the chance of each outcome by the number of
-    labelled answers, the cheapest design, and what happens if annotators agree less.
+    labelled answers, a cheaper design, and what happens if annotators agree less.
 
     Example: judgebench plan --n-annotators 3 --agreement 0.9 --severe-share 0.1 --judge 0.02
     """

@@ -42,7 +42,7 @@ def plan_part(plan: Plan) -> ReportSection:
         (Block("Plan", sentences, (chances, designs), (figure,), lead=True),),
         _assumptions(plan.design),
         screen=(Block(text=sentences), Block(tables=(chances, designs))),
-        headline=described(plan.design), answer=sentences[-1],
+        headline=described(plan.design), answer=_needs(plan),
     )  # fmt: skip
 
 
@@ -66,15 +66,21 @@ def _sentences(plan: Plan) -> Iterator[str]:
             f"{percent(plan.design.agreement)}: {which.value} in "
             f"{in_per_cent(less.at(answers)[which])} of studies of {answers:,} answers."
         )
-    if goal and needed.value:
-        yield f"The chance of {goal.value} is {_ENOUGH} with {_cost(plan, plan.design)}."
-    else:
-        yield (
-            f"No clear outcome has a chance of {_ENOUGH} within {SIZES[-1]:,} answers: such a "
-            "judge lies close to what the rule allows."
-        )
-    if plan.cheapest not in (None, plan.design):
-        yield f"Cheapest: {_cost(plan, plan.cheapest)}."
+    yield _needs(plan)
+    if plan.cheaper:
+        yield f"Cheaper: {_cost(plan, plan.cheaper)}."
+    elif plan.goal:
+        yield "No other design is shown to need fewer labels."
+
+
+def _needs(plan: Plan) -> str:
+    """`The chance of REPLACE is 80 % with …`."""
+    if plan.goal and plan.needed[plan.design].value:
+        return f"The chance of {plan.goal} is {_ENOUGH} with {_cost(plan, plan.design)}."
+    return (
+        f"No clear outcome has a chance of {_ENOUGH} within {SIZES[-1]:,} answers: such a judge "
+        "lies close to what the rule allows."
+    )
 
 
 def _cost(plan: Plan, design: Design) -> str:
