@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from judgebench.cli.groups import flag, option
@@ -61,7 +62,7 @@ def plan(
         show_progress=not (output.quiet or output.json),
     )  # fmt: skip
     if protocol:
-        found.protocol(protocol, **promises)
+        found = replace(found, promised=found.protocol(protocol, **promises).answers)
     show({"plan": found}, found.name, output, report.write(found))
     if protocol:
         following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"

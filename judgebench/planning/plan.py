@@ -136,7 +136,8 @@ def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tup
 class Plan(Shown):
     """The chances of the design that was asked about, and of others beside it: one where annotators
     agree less, more and fewer annotators, and severe answers oversampled or not. Of these the
-    `finalist` seemed to need the fewest labels, and was then simulated afresh.
+    `finalist` seemed to need the fewest labels, and was then simulated afresh. `promised` is the
+    number of answers of a protocol.
 
     The rows are of the analysis `plan`, the chance of an outcome (statistics `replace`, `assist`,
     `do_not_use`, `cant_tell`) by `answers`, and `needed`, the `answers` with which a design
@@ -147,6 +148,7 @@ class Plan(Shown):
     others: Sequence[Chances]
     rule: DecisionRule
     finalist: Design | None = None
+    promised: int | None = None
 
     presented_by = "judgebench.planning.report:plan_part"
     name = "plan"

@@ -71,6 +71,12 @@ def _sentences(plan: Plan) -> Iterator[str]:
         yield f"Cheaper: {_cost(plan, plan.cheaper)}."
     elif plan.goal:
         yield "No other design is shown to need fewer labels."
+    if plan.promised:
+        ends = ", ".join(
+            f"{which} in {in_per_cent(chance)}"
+            for which, chance in plan.chances.at(plan.promised).items()
+        )
+        yield f"Studies of the promised {plan.promised:,} answers end in {ends}."
 
 
 def _needs(plan: Plan) -> str:

@@ -236,6 +236,8 @@ def test_the_commands_do_the_same(folder: Path, tmp_path: Path, call: Call) -> N
     code, out, _ = call(*plan, "--protocol", path, "--rubric", "medical-safety", *promised)
     assert code == 0, out
     assert f"annotate init annotate.yaml --protocol {path}" in out
+    assert "Studies of the promised 60 answers end in REPLACE in " in out
+    assert "CAN'T TELL in " in out
     file = annotate_file(tmp_path)
     assert call("annotate", "init", file, "--protocol", path, "--to", tmp_path / "study")[0] == 0
     with open_store(tmp_path / "study") as store:
