@@ -156,11 +156,27 @@ def test_the_design_that_seems_cheapest_is_simulated_afresh(
     assert afresh[plan.finalist] in plan.others
 
 
+def test_a_page_says_first_what_was_planned(call: Call, tmp_path: Path) -> None:
+    known = ("--agreement", "0.9", "--severe-share", "0.3", "--judge", "0.03")
+    assert call("plan", "--studies", "36", *known, "--to", tmp_path)[0] == 0
+    top, _, rest = (tmp_path / "report.html").read_text().partition("</header>")
+    assert "30 % of the answers severe" in top
+    assert "judge minus annotator: +3 points" in top
+    cells = rest.partition("</table>")[0]
+    assert "<td" in cells
+    assert "<wbr>" not in cells  # no number breaks inside
+
+
+def test_a_plot_has_a_band_for_each_outcome() -> None:
+    axes = Plan(chances_of(RISING), (), DecisionRule()).plot()
+    assert len(axes.collections) == len(Outcome)
+
+
 def test_a_command_says_first_what_happens_if_people_agree_less() -> None:
     command = "plan --agreement 0.9 --severe-share 0.3 --judge 0.03 --studies 36"
     said = CliRunner().invoke(app, command.split())
     assert said.exit_code == 0, said.output
-    assert said.output.index("If two annotators agree on 85 %") < said.output.index("Answers")
+    assert said.output.index("If two annotators agree on only 85 %") < said.output.index("Answers")
     found = json.loads(CliRunner().invoke(app, [*command.split(), "--json"]).output)["plan"]
     assert {row["statistic"] for row in found if row["analysis"] == "plan"} == {
         "replace", "assist", "do_not_use", "cant_tell",
