@@ -96,9 +96,9 @@ def main() -> None:
             ]
             kept += max(map(abs, off)) <= WITHIN
             print(
-                f"{described(design)}, {design.n_labels} labels, judge {design.judge:+.3f},"
-                f" {answers:,} answers: REPLACE {total[Outcome.REPLACE] / n:.3f},"
-                f" off by {off[0]:+.3f}; clear {1 - total[Outcome.CANT_TELL] / n:.3f},"
+                f"{described(design)}; {answers:,} answers:"
+                f" REPLACE {total[Outcome.REPLACE] / n:.3f}, off by {off[0]:+.3f};"
+                f" clear {1 - total[Outcome.CANT_TELL] / n:.3f},"
                 f" off by {off[1]:+.3f}",
                 flush=True,
             )

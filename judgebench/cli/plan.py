@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from judgebench.cli.groups import flag, option
@@ -38,7 +39,7 @@ def plan(
     """Say how many labels a study needs, before it has any.
 
     Studies like yours are simulated and decided: the chance of each outcome by the number of
-    labelled answers, the cheapest design, and what happens if annotators agree less.
+    labelled answers, a cheaper design, and what happens if annotators agree less.
 
     Example: judgebench plan --n-annotators 3 --agreement 0.9 --severe-share 0.1 --judge 0.02
     """
@@ -61,7 +62,7 @@ def plan(
         show_progress=not (output.quiet or output.json),
     )  # fmt: skip
     if protocol:
-        found.protocol(protocol, **promises)
+        found = replace(found, promised=found.protocol(protocol, **promises).answers)
     show({"plan": found}, found.name, output, report.write(found))
     if protocol:
         following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"

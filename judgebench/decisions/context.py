@@ -74,9 +74,10 @@ def context_of(
 def _level_notes(rule: DecisionRule, tried: int, shares: Sequence[float]) -> Iterator[str]:
     """Why intervals are wider than those of one judge at the end of a study."""
     if shares:
+        outside = float(f"{100 - 100 * rule.level:.2g}")  # so that 99.99989 % is not 100 %
         yield (
             f"This is interim analysis {len(shares)}, at {100 * shares[-1]:.0f} % of the planned "
-            f"answers: its intervals are of {100 * rule.level:.7g} %, so that a false REPLACE at "
+            f"answers: its intervals are of {100 - outside:.9g} %, so that a false REPLACE at "
             "any analysis stays as rare as with one at the end. How much more data is needed is "
             "said for the end."
         )

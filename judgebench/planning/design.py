@@ -86,15 +86,16 @@ class Design(StrictModel):
     def _can_be(self) -> Self:
         chance = self._agreeing(0.5)
         if self.agreement <= chance:
-            allowed, found = f"more than {chance:.2f}, as by chance", str(self.agreement)
-            raise SetupError(Problem("is too low", "", None, "agreement", found, allowed))
+            raise SetupError(Problem(
+                "is too low", field="agreement", found=str(self.agreement),
+                allowed=f"more than {chance:.2f}, as by chance",
+            ))  # fmt: skip
         errors = self.judge_errors
         if errors.min() < -_NEVER or errors.max() > 1:
-            message = (
+            raise SetupError(Problem(
                 f"the judge cannot be so much better: an annotator is wrong on {self.error:.3f} of "
-                "the answers"
-            )
-            raise SetupError(Problem(message, field="judge", found=str(self.judge)))
+                "the answers", field="judge", found=str(self.judge),
+            ))  # fmt: skip
         return self
 
 
@@ -119,8 +120,7 @@ def draw(design: Design, items: int, rng: np.random.Generator) -> Draw:
         return _draw_all(design, questions, rng)
     drawn_share = design.severe_share + _KEPT * (1 - design.severe_share)
     everything = _draw_all(design, round(questions / drawn_share), rng)
-    errors = np.full(len(everything.true), design.error)
-    screened = noisy(everything.true, errors, design.n_labels, rng)
+    screened = noisy(everything.true, design.error, design.n_labels, rng)
     seems_severe = screened == design.n_labels - 1
     rows = np.flatnonzero(seems_severe | (rng.random(len(screened)) < _KEPT))
     return Draw(
@@ -142,18 +142,17 @@ def _draw_all(design: Design, questions: int, rng: np.random.Generator) -> Draw:
         sure = 1 / correlation - 1
         harder = rng.beta(design.error * sure, (1 - design.error) * sure, questions)[codes]
         harder /= design.error
-    annotators = range(design.n_annotators)
-    own = np.stack([noisy(true, design.error * harder, k, rng) for _ in annotators], axis=1)
+    own = [noisy(true, design.error * harder, k, rng) for _ in range(design.n_annotators)]
     judged = noisy(true, design.judge_errors[true] * harder, k, rng)
-    return Draw(true, own, judged, Clusters(codes, questions), k)
+    return Draw(true, np.stack(own, axis=1), judged, Clusters(codes, questions), k)
 
 
 def noisy(
-    true: IntArray, wrong: FloatArray, k: int, rng: np.random.Generator,
+    true: IntArray, wrong: FloatArray | float, k: int, rng: np.random.Generator,
     luck: FloatArray | None = None,
 ) -> IntArray:  # fmt: skip
     """Return the labels (items,), wrong ones one step away, where `luck` (items,) lies below the
-    chance `wrong` (items,); at an end of the scale there is one way only."""
+    chance `wrong` (items,) or of all; at an end of the scale there is one way only."""
     step = np.where(rng.random(len(true)) < 0.5, 1, -1)
     step = np.where(true + step < 0, 1, np.where(true + step >= k, -1, step))
     luck = rng.random(len(true)) if luck is None else luck

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ ENOUGH = 0.8
 LESS_AGREEMENT = 0.05
 _FEWER = 15  # so many times as few studies of designs beside the one that is asked about
 _ANNOTATORS = (2, 3, 5)  # that a design beside it has
-_NEAR = math.log(2.5)  # sizes that are so many times as large or small tell of a size
+_NEAR = 2.5  # sizes that are so many times as large or small tell of a size
 _WORK, _METHOD = "simulated sizes", "simulated studies of sizes nearby"
 _ROUNDS = (1 / 3, 2 / 3)  # of all studies
 _LEAST_WORTH = 0.05
@@ -76,7 +76,7 @@ class Chances:
         answers, through the sizes nearby with tricube weights (Loader 1999, "Local Regression and
         Likelihood"); the interval is exact, of as many studies as its variance is worth."""
         studies, ratios = self.ended.sum(axis=1), np.array(SIZES) / answers
-        weight = np.clip(1 - np.abs(np.log(ratios) / _NEAR) ** 3, 0, None) ** 3
+        weight = np.clip(1 - np.abs(np.log(ratios) / math.log(_NEAR)) ** 3, 0, None) ** 3
         ended = self.ended[:, [*Outcome].index(which)]
         n, found = float(weight @ studies), float(weight @ ended)
         p = found / n
@@ -98,16 +98,20 @@ class Chances:
         )
         high = high and value and max(high, value)
         reason = "" if high else f"its range does not end within {SIZES[-1]:,} answers"
-        return Estimate(value, low, high, _METHOD, reason=reason)
+        return Estimate(value, low, high, _METHOD, int(self.ended.sum()), reason=reason)
 
 
 def _check_near(answers: float) -> None:
     """Raises SetupError where no size nearby is simulated, so that no chance is known."""
-    low, high = SIZES[0] / math.exp(_NEAR), SIZES[-1] * math.exp(_NEAR)
-    if not low < answers < high:
-        allowed = f"{math.floor(low) + 1} to {math.ceil(high) - 1:,}"
-        message = "studies of about so many answers are not simulated"
-        raise SetupError(Problem(message, "", None, "answers", f"{answers:,}", allowed))
+    low = int(SIZES[0] / _NEAR) + 1
+    high = int(SIZES[-1] * _NEAR) - 1
+    if not low <= answers <= high:
+        raise SetupError(
+            Problem(
+                "studies of about so many answers are not simulated", field="answers",
+                found=f"{answers:,}", allowed=f"{low} to {high:,}",
+            )
+        )  # fmt: skip
 
 
 def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tuple[float, float]:
@@ -131,7 +135,9 @@ def _at_zero(x: FloatArray, y: IntArray, m: IntArray, weight: FloatArray) -> tup
 @dataclass(frozen=True, repr=False)
 class Plan(Shown):
     """The chances of the design that was asked about, and of others beside it: one where annotators
-    agree less, more and fewer annotators, and severe answers oversampled or not.
+    agree less, more and fewer annotators, and severe answers oversampled or not. Of these the
+    `finalist` seemed to need the fewest labels, and was then simulated afresh. `promised` is the
+    number of answers of a protocol.
 
     The rows are of the analysis `plan`, the chance of an outcome (statistics `replace`, `assist`,
     `do_not_use`, `cant_tell`) by `answers`, and `needed`, the `answers` with which a design
@@ -141,6 +147,8 @@ class Plan(Shown):
     chances: Chances
     others: Sequence[Chances]
     rule: DecisionRule
+    finalist: Design | None = None
+    promised: int | None = None
 
     presented_by = "judgebench.planning.report:plan_part"
     name = "plan"
@@ -161,19 +169,21 @@ class Plan(Shown):
         """By design, the labelled answers with which the goal has a chance of 80 %, and their
         range; None where 5,000 are too few."""
         none = Estimate(None, reason="large studies end in CAN'T TELL")
-        every = (self.chances, *self.others)
-        return {c.design: c.needed(self.goal) if self.goal else none for c in every}
+        return {
+            c.design: c.needed(self.goal) if self.goal else none
+            for c in (self.chances, *self.others)
+        }
 
     @property
-    def cheapest(self) -> Design | None:
-        """The design that reaches the goal with the fewest labels, where annotators agree as often;
-        None where none does."""
-        labels = {
-            design: answers.value * design.n_annotators
-            for design, answers in self.needed.items()
-            if answers.value and design.agreement == self.design.agreement
-        }
-        return min(labels, key=lambda design: labels[design], default=None)
+    def cheaper(self) -> Design | None:
+        """The finalist, where the intervals show that it needs fewer labels than the design that
+        was asked about; else None."""
+        design = self.finalist
+        if not design:
+            return None
+        most = (self.needed[design].high or math.inf) * design.n_annotators
+        least = (self.needed[self.design].low or SIZES[-1]) * self.design.n_annotators
+        return design if most < least else None
 
     def rows(self) -> Iterator[Row]:
         """Every number."""
@@ -206,16 +216,20 @@ class Plan(Shown):
         design, path = self.design, Path(file)
         answers = promised.answers or self.needed[design].value
         if answers is None:
-            message = f"no number has a chance of {ENOUGH:.0%}: say how many answers get labels"
-            raise SetupError(Problem(message, field="answers"))
+            raise SetupError(Problem(
+                f"no number has a chance of {ENOUGH:.0%}: say how many answers get labels",
+                field="answers",
+            ))  # fmt: skip
         drawn = "probability=probability" if design.oversampled else "random"
         unnamed = {*STRESSED} - self.rule.replace.model_fields_set  # not demanded
-        chances = self.chances.at(answers).items()
         keys = {
             "written": datetime.now(UTC).isoformat(timespec="seconds"), **promised.model_dump(),
             "answers": answers, "annotators": design.n_annotators,
             "drawn": promised.drawn or drawn, "rubric": promised.rubric.as_plain(),
-            "chances": {outcome: round(chance.value or 0, 3) for outcome, chance in chances},
+            "chances": {
+                outcome: round(chance.value or 0, 3)
+                for outcome, chance in self.chances.at(answers).items()
+            },
             "assumed": design.model_dump(),
             "rule": self.rule.model_dump(mode="json", exclude={"replace": unnamed}),
         }  # fmt: skip
@@ -273,25 +287,41 @@ def plan(
     """
     decision_rule = rule_of(rule)
     design = validate(known, Design, "plan")
-    others = [*_variants(design)]
-    n_studies = dict.fromkeys(others, studies // _FEWER) | {design: studies}
-    n_studies |= {x: studies // 3 for x in others if x.agreement != design.agreement}
+    if studies < _FEWER:  # a design beside it would have none
+        raise SetupError(Problem(
+            "are too few", field="studies", found=str(studies), allowed=f"{_FEWER} or more"
+        ))  # fmt: skip
+    n_studies = {
+        other: studies // (_FEWER if other.agreement == design.agreement else 3)
+        for other in _variants(design)
+    } | {design: studies}
     display = ProgressDisplay(Screen(sys.stderr)) if show_progress else nullcontext(SILENT)
     with display as progress:
         chances = simulate(n_studies, decision_rule, seed, progress)
-    return Plan(chances.pop(design), [*chances.values()], decision_rule)
+        screened = Plan(chances.pop(design), [*chances.values()], decision_rule)
+        finalist = _fewest_labels(screened)
+        # The least of several noisy numbers is too low: its design gets other random numbers.
+        chances |= simulate({finalist: studies // 3}, decision_rule, seed + 1, progress)
+    return replace(screened, others=[*chances.values()], finalist=finalist)
+
+
+def _fewest_labels(plan: Plan) -> Design:
+    """The other design that seems to need the fewest labels, where annotators agree as often."""
+    return min(
+        (c.design for c in plan.others if c.design.agreement == plan.design.agreement),
+        key=lambda design: (plan.needed[design].value or math.inf) * design.n_annotators,
+    )
 
 
 def _variants(design: Design) -> Iterator[Design]:
     """The designs beside it that can be."""
-    changes: Iterable[Mapping[str, Any]] = (
-        {"agreement": round(design.agreement - LESS_AGREEMENT, 6)},
-        *({"n_annotators": n} for n in _ANNOTATORS),
-        {"oversampled": not design.oversampled},
-    )
-    for change in changes:
+    for field, value in (
+        ("agreement", round(design.agreement - LESS_AGREEMENT, 6)),
+        *(("n_annotators", n) for n in _ANNOTATORS),
+        ("oversampled", not design.oversampled),
+    ):
         with suppress(SetupError):
-            yield Design(**{**design.model_dump(), **change})
+            yield Design(**{**design.model_dump(), field: value})
 
 
 def simulate(

@@ -24,14 +24,12 @@ from judgebench.stats.consensus import median_label
 def outcome(study: Draw, rule: DecisionRule) -> Outcome:
     """Return the decision on the judge of a drawn study, in which nobody copies from anybody."""
     side, bar = side_of(study, rule)
-    everything = np.ones(len(study.judged), dtype=np.bool_)
     controls = {f"constant {code}": np.full_like(side.truth, code) for code in range(side.k)}
-    counts = study_counts(side, study.judged, everything, controls)
+    counts = study_counts(side, study.judged, np.ones_like(study.judged, np.bool_), controls)
     if counts.how_many.sum() < rule.questions or (counts.items.sum(axis=0) > 0).sum() == 1:
         return Outcome.CANT_TELL
-    n_annotators = study.own.shape[1]
     is_binary = study.n_labels == 2 and counts.alone
-    has_classes = is_binary and n_annotators > 2 and bar.kept.sum() > 1
+    has_classes = is_binary and study.own.shape[1] > 2 and bar.kept.sum() > 1
     conditions = conditions_of(counts, rule)
     if has_classes and depends_on_gap(conditions):
         labels = np.column_stack([study.own, study.judged])
@@ -64,8 +62,8 @@ def side_of(study: Draw, rule: DecisionRule) -> tuple[HumanSide, Bar]:
 def _filters(study: Draw, side: HumanSide, rule: DecisionRule) -> bool:
     """True where people need to read no more than what the judge calls severe, or a little more.
     Where answers stand for different numbers of others no filter is measured."""
-    severe = (side.truth == study.n_labels - 1).astype(np.int64)
-    seen = (study.judged.astype(np.float64), severe, study.clusters.codes)
+    is_severe = side.truth == study.n_labels - 1
+    seen = (study.judged.astype(np.float64), is_severe.astype(np.int64), study.clusters.codes)
     if study.stands_for is not None or why_no_choice(*seen):
         return False
     return filters_well(choose_threshold(seen, study.n_labels - 1, rule), rule.assist)

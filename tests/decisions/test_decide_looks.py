@@ -51,6 +51,12 @@ def test_every_condition_of_labels_has_the_level_of_the_look() -> None:
     assert any("interim analysis 2, at 40 % of the planned answers" in note for note in look.notes)
 
 
+@pytest.mark.parametrize(("looks", "level"), [([0.5, 1], "95.1"), ([0.2], "99.99989")])
+def test_the_level_of_an_interim_analysis_is_rounded(looks: list[float], level: str) -> None:
+    decisions = jb.decide(study(0.06), looks=looks)
+    assert any(f"intervals are of {level} %" in note for note in decisions.notes)
+
+
 def test_an_early_look_needs_clearer_evidence_and_plans_for_the_end() -> None:
     judged = study(0.06)
     (once,), (early,), (strict,) = (

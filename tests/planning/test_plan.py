@@ -17,7 +17,7 @@ from judgebench.cli.app import app
 from judgebench.decisions.decision import Outcome
 from judgebench.decisions.rule import DecisionRule
 from judgebench.planning.design import Design, Draw, draw
-from judgebench.planning.plan import SIZES, Chances
+from judgebench.planning.plan import SIZES, Chances, Plan
 from judgebench.planning.simulate import outcome
 
 Call = Callable[..., tuple[int, str, str]]
@@ -89,12 +89,12 @@ def test_more_labels_and_a_better_judge_make_replace_likelier() -> None:
     assert bad.needed[Design(agreement=0.9, severe_share=0.3, judge=-0.3)].value
 
 
-def chances_of(replace: object, n: int = 400) -> Chances:
+def chances_of(replace: object, n: int = 400, **known: object) -> Chances:
     """Chances by n studies of each size: a share ended in REPLACE, the others in CAN'T TELL."""
     ended = np.zeros((len(SIZES), len(Outcome)), dtype=np.int64)
     ended[:, 0] = np.round(n * np.broadcast_to(replace, len(SIZES)))
     ended[:, -1] = n - ended[:, 0]
-    return Chances(Design(), ended)
+    return Chances(Design(**known), ended)
 
 
 def test_the_chance_is_that_of_the_studies_and_its_interval_holds_it() -> None:
@@ -114,11 +114,69 @@ def test_fewer_studies_leave_a_wider_range_of_needed_answers() -> None:
     assert (never.value, never.high) == (None, None)
 
 
+RISING = np.linspace(0, 1, len(SIZES))  # the share of REPLACE by size
+
+
+@pytest.mark.parametrize(
+    ("replace", "n", "known", "is_cheaper"),
+    [
+        (RISING, 4000, {"oversampled": True}, False),  # the same number of labels
+        (np.minimum(1, 1.3 * RISING), 4000, {"oversampled": True}, True),
+        (np.minimum(1, 1.3 * RISING), 4, {"oversampled": True}, False),  # not shown
+        (np.minimum(1, 1.1 * RISING), 4000, {"n_annotators": 5}, False),  # fewer answers alone
+    ],
+)
+def test_a_design_is_cheaper_where_its_labels_are_shown_to_be_fewer(
+    replace: object, n: int, known: dict[str, object], is_cheaper: bool
+) -> None:
+    other = chances_of(replace, n, **known)
+    plan = Plan(chances_of(RISING, 4000), [other], DecisionRule(), finalist=other.design)
+    assert plan.cheaper == (other.design if is_cheaper else None)
+    said = " ".join(plan.part.blocks[0].text)
+    assert ("Cheaper: " in said, "No other design" in said) == (is_cheaper, not is_cheaper)
+    assert plan.part.answer.startswith("The chance of REPLACE is 80 % with 1,")
+
+
+def test_the_design_that_seems_cheapest_is_simulated_afresh(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = []
+
+    def watched(n_studies: dict[Design, int], *given: object) -> dict[Design, Chances]:
+        runs.append((n_studies, given[1], simulate(n_studies, *given)))
+        return runs[-1][2]
+
+    simulate = plan_module.simulate
+    monkeypatch.setattr(plan_module, "simulate", watched)
+    plan = jb.plan(agreement=0.9, severe_share=0.3, judge=0.03, studies=QUICK, seed=7)
+    (screening, screened_with, _), (again, afresh_with, afresh) = runs
+    assert [*again] == [plan.finalist]
+    assert again[plan.finalist] > screening[plan.finalist]
+    assert afresh_with != screened_with  # other random numbers
+    assert afresh[plan.finalist] in plan.others
+
+
+def test_a_page_says_first_what_was_planned(call: Call, tmp_path: Path) -> None:
+    known = ("--agreement", "0.9", "--severe-share", "0.3", "--judge", "0.03")
+    assert call("plan", "--studies", "36", *known, "--to", tmp_path)[0] == 0
+    top, _, rest = (tmp_path / "report.html").read_text().partition("</header>")
+    assert "30 % of the answers severe" in top
+    assert "judge minus annotator: +3 points" in top
+    cells = rest.partition("</table>")[0]
+    assert "<td" in cells
+    assert "<wbr>" not in cells  # no number breaks inside
+
+
+def test_a_plot_has_a_band_for_each_outcome() -> None:
+    axes = Plan(chances_of(RISING), (), DecisionRule()).plot()
+    assert len(axes.collections) == len(Outcome)
+
+
 def test_a_command_says_first_what_happens_if_people_agree_less() -> None:
     command = "plan --agreement 0.9 --severe-share 0.3 --judge 0.03 --studies 36"
     said = CliRunner().invoke(app, command.split())
     assert said.exit_code == 0, said.output
-    assert said.output.index("If two annotators agree on 85 %") < said.output.index("Answers")
+    assert said.output.index("If two annotators agree on only 85 %") < said.output.index("Answers")
     found = json.loads(CliRunner().invoke(app, [*command.split(), "--json"]).output)["plan"]
     assert {row["statistic"] for row in found if row["analysis"] == "plan"} == {
         "replace", "assist", "do_not_use", "cant_tell",
@@ -152,6 +210,9 @@ def test_what_cannot_be_is_said(known: dict[str, float], said: str) -> None:
         ("--protocol {}/p.yaml --rubric medical-safety --looks 1.5", "looks"),
         ("--protocol {}/p.yaml --rubric medical-safety --drawn dice", "drawn: is unknown"),
         ("--protocol {}/there.yaml --rubric medical-safety", "is not overwritten"),
+        ("--studies 0", "studies: are too few; found 0; allowed: 15 or more"),
+        ("--studies 14", "found 14"),
+        ("--studies -3", "found -3"),
         ("--figures", "--figures: are written into a folder"),
     ],
 )

@@ -269,6 +269,8 @@ def test_the_commands_do_the_same(folder: Path, tmp_path: Path, call: Call) -> N
     code, out, _ = call(*plan, "--protocol", path, "--rubric", "medical-safety", *promised)
     assert code == 0, out
     assert f"annotate init annotate.yaml --protocol {path}" in out
+    assert "Studies of the promised 60 answers end in REPLACE in " in out
+    assert "CAN'T TELL in " in out
     init = ("annotate", "init", annotate_file(tmp_path), "--protocol", path)
     code, out, _ = call(*init, "--to", tmp_path / "study")
     assert code == 0
