@@ -80,7 +80,8 @@ class Column:
     def in_words(self) -> str:
         """The content of the column, in words."""
         kind = re.split("[:;]", ROLES[self.role])[0]
-        about = f" on {self.metric}" if self.metric else ""
+        joint = ": " if self.role == "probability" else " on "
+        about = f"{joint}{self.metric}" if self.metric else ""
         return f"{kind}{about} by {self.who}" if self.who else f"{kind}{about}"
 
 

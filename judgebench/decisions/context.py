@@ -152,7 +152,7 @@ def _without_texts(study: Study) -> Iterator[str]:
         yield (
             "No baseline by the length of answers was tried, as no table has their texts: a judge "
             "may lead only because of that. Give the table of the answers as well (in Python "
-            "`answers=`), or of `judgebench annotate` the folder of the study."
+            "`answers=` of `jb.study`), or of `judgebench annotate` the folder of the study."
         )
 
 

@@ -161,19 +161,20 @@ def _label_more(more: MoreData) -> str:
         if more.reason.endswith(NO_SEVERE_PAIR):
             return "Have severe answers labelled: none of those with human labels is severe."
         return _as_sentence(more.reason)
-    severe = "" if more.severe is None else f", {about(more.severe)} of them severe"
-    items = about(more.items), SEVERAL[more.of] if more.items > 1 else more.of
-    needed = f"{' more '.join(items)}{severe}"
+    severe = "" if more.severe is None else f"expect {about(more.severe)} severe"
+    n, items = about(more.items), SEVERAL[more.of] if more.items > 1 else more.of
+    needed = f"{n} more {items} ({severe})" if severe else f"{n} more {items}"
     # A few pairs among hundreds of answers matter little.
     shares_questions = (more.questions_now or 0) < 0.9 * (more.answers_now or 0)
     if more.questions and shares_questions:
         questions = "questions" if more.questions > 1 else "question"
-        needed = f"{about(more.questions)} more {questions} ({' '.join(items)}{severe})"
+        inside = ", ".join(filter(None, (f"{n} {items}", severe)))
+        needed = f"{about(more.questions)} more {questions} ({inside})"
     besides = f" {_as_sentence(more.reason)}" if more.reason else ""
     if more.clear is None:
         return f"Label about {needed}.{besides}"
     towards = f", most often {more.towards.value}" if more.towards else ""
-    clear = f"{percent(more.clear)} of simulated studies of that size reach a decision"
+    clear = f"with these, {percent(more.clear)} of simulated studies reach a decision"
     return f"Label about {needed}: {clear}{towards}.{besides}"
 
 

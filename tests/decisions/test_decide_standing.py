@@ -148,7 +148,7 @@ def test_the_next_step_of_an_unclear_decision_is_how_much_to_label() -> None:
         return one.next
 
     few = MoreData(items=120, severe=14, questions=60, questions_now=30, answers_now=60)
-    assert next_of(few) == "Label about 60 more questions (120 answers, 14 of them severe)."
+    assert next_of(few) == ("Label about 60 more questions (120 answers, expect 14 severe).")
     assert "120 pairs" in next_of(replace(few, of="pair"))
     assert next_of(MoreData(items=1, of="pair")) == "Label about 1 more pair."
     assert next_of(MoreData(reason="even so nothing ends clear")) == "Even so nothing ends clear."
