@@ -196,8 +196,7 @@ class Collected(Shown):
             counts = humans.ratings.named(len(metric.labels)).sum(axis=0).tolist()
             people = dict(zip(humans.ratings.annotators, counts, strict=True))
             odd = [*unusual_label_use_notes(humans)]
-            about = {"metric": metric.id, "labels": metric.label_texts}
-            yield {**about, "people": people, "odd": odd}
+            yield {"metric": metric.id, "labels": metric.label_texts, "people": people, "odd": odd}
 
     def _anchors(self) -> Iterator[tuple[str, ScreenField, str, dict[str, str]]]:
         """The screen, field and right label of each known label of an anchor, and what annotators

@@ -161,9 +161,8 @@ def _open_elsewhere(conditions: Sequence[Condition]) -> list[Condition]:
 
 def _left_open(others: Sequence[Condition]) -> str:
     """Say what human labels do not settle and what would; empty where they settle all."""
-    undefined = [c.estimate.reason for c in others if c.estimate.value is None]
+    parts = list(dict.fromkeys(c.estimate.reason for c in others if c.estimate.value is None))
     few = [c for c in others if c.estimate.value is not None]
-    parts = list(dict.fromkeys(undefined))
     if few:
         titles = "; ".join(f"{c.title} ({c.missing})" if c.missing else c.title for c in few)
         parts.append(f"more human labels do not settle what other tests leave open: {titles}")
