@@ -7,14 +7,13 @@ N r (r - 1) / (v (v - 1)) of N items.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgebench.records import content_hash
+from judgebench.records import content_hash, group_by_key
 
 Strata = Mapping[str, tuple[str, str]]  # the system and the question of every item
 Given = Mapping[str, Sequence[str]]  # the annotators of every item
@@ -32,11 +31,9 @@ def extend(
 ) -> dict[str, Sequence[str]]:  # fmt: skip
     """Everybody's items, and behind them those of `strata` that are new to them: the `common` ones
     go to all `people`, each of the others to `per_item` of them."""
-    given = defaultdict[str, list[str]](list)
-    for name, items in orders.items():
-        for item in items:
-            if item not in common:
-                given[item].append(name)
+    given = group_by_key(
+        (item, name) for name, items in orders.items() for item in items if item not in common
+    )
     main = {item: at for item, at in strata.items() if item not in common}
     filled = fill(main, given, people, per_item, seed)
     extended = dict(orders)
@@ -60,9 +57,8 @@ def _share(*seed: object) -> float:
 def order(items: Collection[str], strata: Strata, annotator: str, seed: int) -> tuple[str, ...]:
     """The items shuffled for an annotator. Those of one question are spread over the whole: one is
     in each of as many equal stretches, at places that the seed decides."""
-    by_question = defaultdict[str, list[str]](list)
-    for item in _shuffled(items, seed, "order", annotator):
-        by_question[strata[item][1]].append(item)
+    shuffled = _shuffled(items, seed, "order", annotator)
+    by_question = group_by_key((strata[item][1], item) for item in shuffled)
     places = dict[str, float]()
     for question, alike in by_question.items():
         start = _share(seed, annotator, question)

@@ -3,7 +3,7 @@ adjudicate."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import asdict
 from functools import cached_property
@@ -16,7 +16,7 @@ from judgebench.alignment.notes import unusual_label_use_notes
 from judgebench.alignment.raters import agreement
 from judgebench.annotation.screens import CANNOT_TELL, Round, ScreenField, State
 from judgebench.annotation.store import Given, Store, by_screen, now, snapshot
-from judgebench.records import ADJUDICATED, Answer, HumanLabel, Results, Row
+from judgebench.records import ADJUDICATED, Answer, HumanLabel, Results, Row, group_by_key
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.shown import Shown
 from judgebench.results.tables import Layout, Table
@@ -196,8 +196,7 @@ class Collected(Shown):
             counts = humans.ratings.named(len(metric.labels)).sum(axis=0).tolist()
             people = dict(zip(humans.ratings.annotators, counts, strict=True))
             odd = [*unusual_label_use_notes(humans)]
-            about = {"metric": metric.id, "labels": metric.label_texts}
-            yield {**about, "people": people, "odd": odd}
+            yield {"metric": metric.id, "labels": metric.label_texts, "people": people, "odd": odd}
 
     def _anchors(self) -> Iterator[tuple[str, ScreenField, str, dict[str, str]]]:
         """The screen, field and right label of each known label of an anchor, and what annotators
@@ -214,10 +213,11 @@ class Collected(Shown):
     @cached_property
     def hits(self) -> Results:
         """The share of right labels that each annotator gave anchors, by metric."""
-        hits = defaultdict[tuple[str, str], list[bool]](list)
-        for _, field, known, labels in self._anchors():
-            for who, label in labels.items():
-                hits[who, field.metric].append(field.is_same(label, known))
+        hits = group_by_key(
+            ((who, field.metric), field.is_same(label, known))
+            for _, field, known, labels in self._anchors()
+            for who, label in labels.items()
+        )
         return Results(tuple(
             Row("anchors", "hits", clopper_pearson(sum(x), len(x)), "", metric, {"who": who})
             for (who, metric), x in sorted(hits.items())
@@ -234,14 +234,14 @@ class Collected(Shown):
 
     def _remarks(self) -> Iterator[dict[str, Any]]:
         """The remarks of annotators, the latest first, with the answers of the lead."""
-        answers = defaultdict[tuple[str, str], list[str]](list)
-        for note in self.notes:
-            answers[note["annotator"], note["screen"]].append(note["text"])
+        answers = group_by_key(
+            ((note["annotator"], note["screen"]), note["text"]) for note in self.notes
+        )
         latest = sorted(self.remarks.items(), key=lambda remark: remark[1][1], reverse=True)
         for (who, name), (text, at) in latest:
             if who in self.assigned:
                 about = {"screen": name, "annotator": who, "at": at}
-                yield {**about, "text": text, "answers": answers[who, name]}
+                yield {**about, "text": text, "answers": answers.get((who, name), [])}
 
     # --- item by item -----------------------------------------------------------------------------
 
@@ -319,10 +319,11 @@ class Collected(Shown):
         Nothing in it says whose a label is: labels go from the least severe on, and remarks by the
         alphabet.
         """
-        remarks = defaultdict[str, list[str]](list)
-        for (who, name), (remark, _) in self.remarks.items():
-            if who != ADJUDICATED:
-                remarks[name].append(remark)
+        remarks = group_by_key(
+            (name, remark)
+            for (who, name), (remark, _) in self.remarks.items()
+            if who != ADJUDICATED
+        )
         cases = []
         for split in self._splits[:MOST_LISTED]:
             screen = self.screens[split.screen]
@@ -332,7 +333,7 @@ class Collected(Shown):
                 "screen": screen.id, "hash": screen.hash, "metric": split.metric.id,
                 "field": field, "sections": shown["sections"],
                 "labels": self._labels_on(screen.id, split.field),
-                "remarks": sorted(remarks[screen.id]),
+                "remarks": sorted(remarks.get(screen.id, ())),
                 "adjudication": split.adjudication and asdict(split.adjudication),
             })  # fmt: skip
         return cases

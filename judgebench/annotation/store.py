@@ -216,8 +216,7 @@ class Store:
     @property
     def annotators(self) -> tuple[str, ...]:
         """The annotators, in the order of the study's file."""
-        rows = self.rows("SELECT name FROM annotators ORDER BY rowid")
-        return tuple(row["name"] for row in rows)
+        return tuple(row["name"] for row in self.rows("SELECT name FROM annotators ORDER BY rowid"))
 
     @property
     def present(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from judgebench.data.conversation import pair_of_names
 from judgebench.data.formats import mark_forbidden
 from judgebench.errors import Problem, SetupError, raise_any, shorten
 from judgebench.files import StrictModel, load_json
-from judgebench.records import CHANCES, SEVERAL, Answer, AnswerKind, content_hash
+from judgebench.records import CHANCES, SEVERAL, Answer, AnswerKind, content_hash, group_by_key
 from judgebench.rubric import BETWEEN, Metric, Rubric
 from judgebench.text import counted
 
@@ -236,9 +236,9 @@ def _preference(work: _Work) -> Iterator[Built]:
 
 def _criteria(work: _Work) -> Iterator[Built]:
     """A screen for each answer, with all its criteria."""
-    by_answer = defaultdict[str, list[Answer]](list)
-    for row in work.rows:
-        by_answer[row.criterion.item_id if row.criterion else ""].append(row)
+    by_answer = group_by_key(
+        (row.criterion.item_id if row.criterion else "", row) for row in work.rows
+    )
     for item_id, rows in by_answer.items():
         asked = [
             _ask(metric, {"item_id": item_id, "criterion": part.name},
@@ -252,9 +252,7 @@ def _criteria(work: _Work) -> Iterator[Built]:
 def _ranking(work: _Work) -> Iterator[Built]:
     """A screen for each question, with a rank for every answer. A group may hold several
     questions."""
-    questions = defaultdict[tuple[str, str], list[Answer]](list)
-    for row in work.rows:
-        questions[row.group, row.question].append(row)
+    questions = group_by_key(((row.group, row.question), row) for row in work.rows)
     groups = Counter(group for group, _ in questions)
     for (group, question), rows in questions.items():
         if not 2 <= len(rows) <= _MOST:

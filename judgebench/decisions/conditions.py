@@ -620,10 +620,9 @@ def _stressed(
 ) -> Iterator[Condition]:
     about = {"judge": judge, "metric": metric}
     planted = stress.values("recipe", "planted")  # each trick counts once: as followed or not
-    rows = stress.select("invariance", "robustness", **about)
     probes = [
         (row["recipe"], row.estimate)
-        for row in rows
+        for row in stress.select("invariance", "robustness", **about)
         if row.estimate.low is not None and row["recipe"] not in planted
     ]
     if probes and "robustness" in bounds:
@@ -631,8 +630,8 @@ def _stressed(
     if "planted" in bounds:
         tricks = stress.select("planted", recipe=_EVERY_TRICK, **about)
         yield from _planted({row.statistic: row.estimate for row in tricks}, bounds["planted"])
-    rows = stress.select("best_of", "attack_gain", **about)
-    rises = [row for row in rows if row.estimate.value is not None]
+    gains = stress.select("best_of", "attack_gain", **about)
+    rises = [row for row in gains if row.estimate.value is not None]
     if rises and "attack_gain" in bounds:
         yield _attack_gain(rises, bounds["attack_gain"])
 

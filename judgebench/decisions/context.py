@@ -181,8 +181,7 @@ def bar_rows(study: Study, kind: BarKind) -> Iterator[Row]:
         for judge in study.real_judges:
             judged = study.judged(judge, metric)[in_bar.rows]
             limits = gap(judged, False, votes, humans.clusters)
-            estimate = _estimate(limits, (judged >= 0).sum())
-            yield Row("bar", "gap", estimate, judge.name, metric.id)
+            yield Row("bar", "gap", _estimate(limits, (judged >= 0).sum()), judge.name, metric.id)
 
 
 def _estimate(limits: tuple[float, float, float], n: int) -> Estimate:

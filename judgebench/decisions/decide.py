@@ -52,7 +52,7 @@ from judgebench.decisions.sentences import (
     undeclared,
     without_groups,
 )
-from judgebench.errors import Problem, SetupError, some
+from judgebench.errors import Problem, SetupError, raise_any, some
 from judgebench.protocol import load_protocol
 from judgebench.records import SEVERAL, AnswerKind, Results
 from judgebench.results.shown import Shown
@@ -161,9 +161,8 @@ def _open_elsewhere(conditions: Sequence[Condition]) -> list[Condition]:
 
 def _left_open(others: Sequence[Condition]) -> str:
     """Say what human labels do not settle and what would; empty where they settle all."""
-    undefined = [c.estimate.reason for c in others if c.estimate.value is None]
+    parts = list(dict.fromkeys(c.estimate.reason for c in others if c.estimate.value is None))
     few = [c for c in others if c.estimate.value is not None]
-    parts = list(dict.fromkeys(undefined))
     if few:
         titles = "; ".join(f"{c.title} ({c.missing})" if c.missing else c.title for c in few)
         parts.append(f"more human labels do not settle what other tests leave open: {titles}")
@@ -270,13 +269,11 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
     judges = {judge.name for judge in study.real_judges}
     known = judges | {a for humans in study.humans.values() for a in humans.makers}
     allowed = ", ".join(sorted(known))
-    problems = [
+    raise_any([
         Problem("is neither a judge nor an annotator here", "", None, "independent", name, allowed)
         for name in rule.independent
         if name not in known
-    ]
-    if problems:
-        raise SetupError(problems)
+    ])  # fmt: skip
 
 
 def decisions(

@@ -756,8 +756,9 @@ class AloneShares(Shown):
     @cached_property
     def results(self) -> Results:
         """The share of each judge and metric, its check, and the thresholds that were tried."""
-        every = self.decisions.decisions
-        return Results(tuple(row for d in every for row in d.alone.rows(d.judge, d.metric)))
+        return Results(
+            tuple(row for d in self.decisions for row in d.alone.rows(d.judge, d.metric))
+        )
 
 
 def _plain(c: Condition) -> dict[str, Any]:

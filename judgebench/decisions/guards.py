@@ -300,8 +300,7 @@ class AnnotatorComparison:
                 if side.gold is not None and adjudicated(of_group, labels, every)[2]:
                     of_group = replace(of_group, gold=None)  # beside the others, then
                 if len(rows) >= _LEAST_OF_GROUP and of_group.clusters.n >= self.rule.questions:
-                    counts = study_counts(of_group, labels, every, {})
-                    groups[_group_name(column, value)] = counts
+                    groups[_group_name(column, value)] = study_counts(of_group, labels, every, {})
         return groups
 
     def derived(self, judge: JudgeVerdicts) -> Blocker | None:
@@ -403,5 +402,4 @@ def _group_name(column: str, value: str) -> str:
 
 
 def _labelled_by_two(ratings: Ratings) -> Bools:
-    by_two: Bools = np.count_nonzero(ratings.values >= 0, axis=1) >= 2
-    return by_two
+    return np.asarray(np.count_nonzero(ratings.values >= 0, axis=1) >= 2)

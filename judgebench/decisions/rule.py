@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from judgebench.errors import Problem, SetupError
+from judgebench.errors import Problem, raise_any
 from judgebench.files import DECISION_RULE, StrictModel, find_file, load_model, validate
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.annotator_bar import BarKind
@@ -183,14 +183,12 @@ class DecisionRule(StrictModel):
             if found not in allowed:
                 field = f"severe_from.{name}"
                 problems.append(Problem(message, file, None, field, found, ", ".join(allowed)))
-        if problems:
-            raise SetupError(problems)
+        raise_any(problems)
 
 
 def load_rule(name: str | Path = DECISION_RULE) -> DecisionRule:
     """The rule of that path or shipped name. Raises SetupError with every problem in it."""
-    path = find_file("rubrics", str(name), ".yaml", None, [DECISION_RULE])
-    return load_model(path, DecisionRule)
+    return load_model(find_file("rubrics", str(name), ".yaml", None, [DECISION_RULE]), DecisionRule)
 
 
 def rule_of(source: DecisionRule | Mapping[str, Any] | str | Path | None) -> DecisionRule:

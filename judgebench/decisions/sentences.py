@@ -403,7 +403,7 @@ def reason_for(
     outcome: Outcome, replace: Sequence[Condition], assist: Sequence[Condition]
 ) -> tuple[str, str]:
     """A sentence to act on, and the numbers that the outcome rests on."""
-    failed = [c for c in replace if c.state is State.NOT_MET]
+    failed = [c for c in replace if _fails(c)]
     unclear = [c for c in replace if c.state is State.UNCLEAR]
     if outcome is Outcome.REPLACE:
         by_gold = any(KINDS[c.key].about == "gold" for c in replace)
@@ -425,27 +425,21 @@ def reason_for(
 def _no_filter(assist: Sequence[Condition]) -> list[Condition]:
     """The condition that keeps the judge from being a filter: one that fails, else an unclear
     one."""
-    for state in (State.NOT_MET, State.UNCLEAR):
-        if found := [c for c in assist if c.state is state]:
-            return found[:1]
-    return []
+    failed = [c for c in assist if _fails(c)]
+    return (failed or [c for c in assist if c.state is State.UNCLEAR])[:1]
 
 
 def _successes(conditions: Sequence[Condition]) -> list[str]:
-    first: dict[str, Condition] = {}
-    for c in conditions:
-        first.setdefault(KINDS[c.key].met.removesuffix(BALANCED), c)
-    said = [filled(KINDS[c.key].met, c) for met, c in first.items() if met]
-    return said or ["meets every requirement"]
+    by_clause = group_by_key((KINDS[c.key].met.removesuffix(BALANCED), c) for c in conditions)
+    clauses = [filled(KINDS[c.key].met, c) for clause, (c, *_) in by_clause.items() if clause]
+    return clauses or ["meets every requirement"]
 
 
 def _failed(conditions: Sequence[Condition]) -> list[str]:
     """Clauses on what a judge did, as its conditions measured it; what holds by both measures is
     said once. Who agrees too rarely overall is also far off, and falls short on some system."""
-    first: dict[str, Condition] = {}
-    for c in conditions:
-        first.setdefault(KINDS[c.key].about, c)
-    return [filled(KINDS[c.key].failed, c) for c in first.values()]
+    by_subject = group_by_key((KINDS[c.key].about, c) for c in conditions)
+    return [filled(KINDS[c.key].failed, c) for c, *_ in by_subject.values()]
 
 
 def filled(words: str, c: Condition) -> str:
@@ -482,7 +476,7 @@ def _uncertainty(conditions: Sequence[Condition]) -> str:
     undefined = (c.estimate.reason for c in conditions if c.estimate.value is None)
     parts += dict.fromkeys(reason.rstrip(". ") for reason in undefined)
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return _as_sentence(text) if text else ""
 
 
 def without_groups(groups: Sequence[Condition]) -> str:

@@ -198,5 +198,4 @@ def _connected(n: int, one: IntArray, other: IntArray) -> IntArray:
     from scipy.sparse.csgraph import connected_components
 
     edges = coo_array((np.ones(len(one)), (one, other)), shape=(n, n))
-    labels: IntArray = connected_components(edges, directed=False)[1]
-    return labels
+    return np.asarray(connected_components(edges, directed=False)[1])

@@ -311,8 +311,7 @@ class LearntJudge(ByLearner):
     def begin(self, work: Work) -> None:
         self._work = work
         self._home.mkdir(parents=True, exist_ok=True)
-        table = self._home.parent.with_name(f"{self.name}{FOLDS}")
-        write_atomically(table, self._audit())
+        write_atomically(self._home.parent.with_name(f"{self.name}{FOLDS}"), self._audit())
 
     def _audit(self) -> bytes:
         """All answers as CSV: the fold that judges each, and numbers that answers share which have

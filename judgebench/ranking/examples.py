@@ -24,7 +24,7 @@ from judgebench.ranking.task import (
     Split,
     TaskInstance,
 )
-from judgebench.records import content_hash
+from judgebench.records import content_hash, group_by_key
 from judgebench.text import passages_of
 
 # Section 3.2.2 of the paper: the top documents, in chunks of so many characters, the top chunks.
@@ -272,10 +272,8 @@ def label_places(task: ProxyTask, examples: Sequence[Example]) -> list[int]:
 
 def _by_source(examples: Sequence[Example]) -> list[list[Example]]:
     """Versions of one source together, in their order."""
-    found: dict[tuple[str, ...], list[Example]] = {}
-    for example in examples:
-        found.setdefault(example.instance.source, []).append(example)
-    return [sorted(versions, key=lambda e: e.instance.version) for versions in found.values()]
+    by_source = group_by_key((example.instance.source, example) for example in examples)
+    return [sorted(versions, key=lambda e: e.instance.version) for versions in by_source.values()]
 
 
 # --- as tokens ------------------------------------------------------------------------------------

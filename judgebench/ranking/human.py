@@ -129,8 +129,10 @@ def read_ranks(paths: Sequence[Path]) -> HumanRanks:
         for line, row in table.records() if table and not missing else ():
             task, item_id, name, system, rank = (row[column] for column in columns)
             key = task, item_id, name, system
-            for problem in _row_problems(row, columns, is_duplicate=key in ranks):
-                problems.append(replace(problem, file=str(path), line=line))
+            problems += [
+                replace(problem, file=str(path), line=line)
+                for problem in _row_problems(row, columns, is_duplicate=key in ranks)
+            ]
             match = _RANK.fullmatch(rank)
             ranks[key] = int(match[1]) if match else None
             group = row.get("group", "") or item_id

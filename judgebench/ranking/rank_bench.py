@@ -31,7 +31,7 @@ from judgebench.models.checkpoints import find_beside, weights_hosts
 from judgebench.models.contract import drain
 from judgebench.progress import SILENT, Progress
 from judgebench.ranking.examples import EvaluatorPlan, PassageRetriever, control_arguments
-from judgebench.ranking.human import HumanRanks, check_known, copy_ranks, read_ranks, write_studies
+from judgebench.ranking.human import check_known, copy_ranks, read_ranks, write_studies
 from judgebench.ranking.rankers import (
     GIVEN_ARGUMENTS,
     PROXY,
@@ -345,16 +345,13 @@ def _check_examples(bench: RankBench, task: ProxyTask) -> None:
         EvaluatorPlan(task, kind, bench.proxy.evaluators, bench.config.seed, texts).examples()
 
 
-def _check_ranks(bench: RankBench) -> HumanRanks | None:
+def _check_ranks(bench: RankBench) -> None:
     """Raise SetupError with every problem of the files of human ranks."""
-    if not bench.proxy.human_ranks:
-        return None
     arguments = {
         (t.name, i.item_id, s) for t in bench.tasks for i in t.ranked for s in bench.systems
     }
-    ranks = read_ranks([bench.file.parent / name for name in bench.proxy.human_ranks])
-    check_known(ranks, arguments)
-    return ranks
+    paths = [bench.file.parent / name for name in bench.proxy.human_ranks]
+    check_known(read_ranks(paths), arguments)
 
 
 # --- a run ---------------------------------------------------------------------------------------

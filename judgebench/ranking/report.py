@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judgebench.ranking.rankers import WRONG_CLAIMS, OneRanking, RankedTask, Rankings
-from judgebench.records import Estimate, Row
+from judgebench.records import Estimate, Row, group_by_key
 from judgebench.results.blocks import Block, ReportSection
 from judgebench.results.tables import Cell, CellTone, Content, Layout, Table, TableSpec
 from judgebench.text import counted, listed
@@ -278,9 +278,7 @@ def claiming(rankings: Rankings, task: RankedTask) -> list[OneRanking]:
 
 def _grouped(sentences: Iterable[tuple[str, str]]) -> Iterator[str]:
     """One sentence for all rankers of which the same is said."""
-    groups: dict[str, list[str]] = {}
-    for ranker, words in sentences:
-        groups.setdefault(words, []).append(ranker)
+    groups = group_by_key((words, ranker) for ranker, words in sentences)
     yield from (f"{listed(names)}: {words}." for words, names in groups.items() if words)
 
 
@@ -367,8 +365,9 @@ def _with_humans(rankings: Rankings, task: RankedTask) -> list[tuple[str, Row]]:
 def _rows_of(
     rankings: Rankings, task: RankedTask, analysis: str, statistic: str
 ) -> list[tuple[str, Row]]:
-    rows = rankings.rows.select(analysis, statistic, task=task.name)
-    return [(row["ranker"], row) for row in rows]
+    return [
+        (row["ranker"], row) for row in rankings.rows.select(analysis, statistic, task=task.name)
+    ]
 
 
 def _by_side(

@@ -32,7 +32,7 @@ from judgebench.judges.config import BackendSpec, Name
 from judgebench.models.contract import Backend, Finish, Message, Reply, Request
 from judgebench.models.settings import BackendSettings
 from judgebench.prompt import Prompt
-from judgebench.records import content_hash
+from judgebench.records import content_hash, group_by_key
 from judgebench.writer import WritingTerms, which_model, write_kept
 
 Split = Literal["train", "development", "test"]
@@ -173,9 +173,7 @@ def seeded_split(
     groups are drawn, stratified by the labels in them; the shares are then met in groups. Raises
     SetupError where counts do not add up to the number of instances.
     """
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for i, instance in enumerate(instances):
-        groups[instance.group].append(i)
+    groups = group_by_key((instance.group, i) for i, instance in enumerate(instances))
     counts = _counts(sizes, len(instances), len(groups))
     strata: defaultdict[tuple[str, ...], list[tuple[str, str]]] = defaultdict(list)
     for group, places in groups.items():

@@ -132,9 +132,11 @@ def _instance(
 ) -> TaskInstance:  # fmt: skip
     """The instance of a row; its split is any where neither the row nor its file says it. Problems
     are without file and line."""
-    for column in (columns.text, columns.label, columns.item_id):
-        if column is not None and is_blank(row[column]):
-            problems.append(Problem("is blank", field=column))
+    problems += [
+        Problem("is blank", field=column)
+        for column in (columns.text, columns.label, columns.item_id)
+        if column is not None and is_blank(row[column])
+    ]
     options = _options(row, columns, problems)
     places = tuple(str(i) for i in range(1, len(options) + 1))
     label = row[columns.label]

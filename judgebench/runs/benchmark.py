@@ -126,6 +126,5 @@ def _section_run(bench: Path) -> Callable[[Path | None, Progress, float | None],
     file = bench_file(bench)
     value = load_yaml(file)
     others = [feature for feature in FEATURES.values() if feature.other_command]
-    fitting = (f for f in others if isinstance(value, dict) and value.get(f.section))
-    feature = next(fitting, None)
+    feature = next((f for f in others if isinstance(value, dict) and value.get(f.section)), None)
     return partial(feature.parts.run, file) if feature else None

@@ -283,8 +283,7 @@ def study_from(
         given, truth = open_run(given, truth=truth), None
     settled = {"verdicts": verdicts, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
-    if settled_keys := [key for key, value in settled.items() if value is not None]:
-        raise SetupError([Problem(message, field=key) for key in settled_keys])
+    raise_any([Problem(message, field=key) for key, value in settled.items() if value is not None])
     return given
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -26,7 +26,7 @@ from judgebench.judges.judge import Judge, Task
 from judgebench.judges.llm import LLMJudge
 from judgebench.judges.replies import QUOTED
 from judgebench.progress import Progress
-from judgebench.records import Answer, Status, Verdict, content_hash
+from judgebench.records import Answer, Status, Verdict, content_hash, group_by_key
 from judgebench.runs.folder import RunFolder
 from judgebench.runs.verdict_log import FiledVerdicts, Rows, VerdictWriter, set_damaged_aside
 from judgebench.studies.answers import IndexedAnswers
@@ -300,10 +300,11 @@ class RequestGroups:
     def _made(self, judge: LLMJudge, among: Iterable[Answer]) -> Iterator[Sequence[Answer]]:
         """Lists of at most `list` answers, as equal in size as can be, drawn and put in order by
         seed; or all criteria of an answer, as they come."""
-        groups: dict[Hashable, list[Answer]] = {}
-        for answer in among:
-            if answer.kind == judge.kind and answer.item_id not in self._parents:
-                groups.setdefault(judge.together(answer), []).append(answer)
+        groups = group_by_key(
+            (judge.together(answer), answer)
+            for answer in among
+            if answer.kind == judge.kind and answer.item_id not in self._parents
+        )
         most, seed = judge.config.list, judge.config.seed or 0
         if most is None:
             yield from groups.values()

@@ -136,8 +136,7 @@ class _Worker:
         if Path(self._cwd).is_dir():  # paths in settings are seen from where the command was called
             os.chdir(self._cwd)
         prompt = parse_prompt(prompt_text, Path(prompt_name))
-        backend = open_backend(config.backend, config.settings)
-        judge = LLMJudge(config, rubric, prompt, backend)
+        judge = LLMJudge(config, rubric, prompt, open_backend(config.backend, config.settings))
         if judge.signature != signature:
             raise SetupError(
                 f"a worker's {judge.name} is not the driver's: its engine, its version or its "

@@ -389,8 +389,7 @@ def manifest_of(bench: Bench, folder: RunFolder) -> dict[str, Any]:
     judges = (*bench.judges, *bench.others, *bench.recorded)
     entries = {judge.name: _entry_of("judge", judge) for judge in judges}
     entries |= {control.name: _entry_of("control", control) for control in bench.controls}
-    for judge in bench.learnt:
-        entries[judge.name] = _entry_of(judge.kind, judge, **judge.more)
+    entries |= {judge.name: _entry_of(judge.kind, judge, **judge.more) for judge in bench.learnt}
     for variant in bench.variants:
         more: Entries = {"of": variant.of, "recipe": variant.recipe, "asked": variant.kind}
         more |= {"asks": variant.asks} if variant.asks else {}

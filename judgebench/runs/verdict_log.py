@@ -237,8 +237,7 @@ class FiledVerdicts(CodedVerdicts, Mapping[str, Verdict]):
 
     def never_ended(self, rows: Rows) -> Rows:
         """Those of `rows` that were never asked, or to which no reply ever came."""
-        unended: Rows = rows[self._is(Status.FAILED)[rows] | ~self._known[rows]]
-        return unended
+        return np.asarray(rows[self._is(Status.FAILED)[rows] | ~self._known[rows]])
 
     def to_ask_again(self, rows: Rows, parse_retries: int) -> list[tuple[int, Verdict]]:
         """Those of `rows` whose last reply could not be read, with it, while retries are left."""

@@ -7,7 +7,6 @@ that say the same. `units` and `most` count what was repeated, and its runs.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ import numpy as np
 from judgebench.data.tables import read_table
 from judgebench.data.vocabulary import columns_by_role
 from judgebench.errors import Problem, SetupError, some
-from judgebench.records import Estimate, Results, Row
+from judgebench.records import Estimate, Results, Row, group_by_key
 from judgebench.results.shown import Shown
 from judgebench.runs.from_tables import Given
 from judgebench.scorers.candidates import (
@@ -53,9 +52,7 @@ Units = Sequence[tuple[str, Sequence[int]]]  # by the name of their group, the r
 
 def _units(texts: Iterable[tuple[int, tuple[str, ...]]]) -> Units:
     """`texts` are rows and what texts of one unit share, their group first."""
-    rows_by_unit: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for row, unit in texts:
-        rows_by_unit[unit].append(row)
+    rows_by_unit = group_by_key((unit, row) for row, unit in texts)
     return [(unit[0], rows) for unit, rows in rows_by_unit.items()]
 
 

@@ -198,8 +198,7 @@ def _fitting(wanted: Sequence[str], names: Collection[str], field: str, file: st
     """The names that one of the names or patterns fits. Raises SetupError where one fits none."""
     fits = {w: {n for n in names if n == w or fnmatchcase(n, w)} for w in wanted}
     if nothing := ", ".join(pattern for pattern, of in fits.items() if not of):
-        problem = Problem("fits no column", file, None, field, nothing, ", ".join(names))
-        raise SetupError(problem)
+        raise SetupError(Problem("fits no column", file, None, field, nothing, ", ".join(names)))
     return set().union(*fits.values())
 
 

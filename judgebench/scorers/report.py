@@ -6,7 +6,7 @@ table go together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judgebench.records import Results, Row
@@ -149,22 +149,13 @@ def _level(found: BesideHumans, level: str, columns: Sequence[str] | None = None
         best = is_difference and found.beats_controls(row.judge, row.metric, level)
         return replace(_cell(row), best=best)
 
-    return _coefficients(found.rows.select(scope=level), layout, line, cell, columns)
+    rows = filter(_is_shown, found.rows.select(scope=level))
+    return layout.of(rows, line, _heading, columns, cell)
 
 
 def _layout(table: str, level: str, stubs: tuple[str, ...], *notes: str) -> Layout:
     """The declaration of a table of coefficients at one level."""
     return Layout(f"{table}_{level}", _LEVELS[level], stubs, notes, headings=_HEADINGS, absent=None)
-
-
-def _coefficients(
-    rows: Sequence[Row],
-    layout: Layout,
-    line: Callable[[Row], tuple[str, str]],
-    cell: Callable[[Row], Content],
-    columns: Sequence[str] | None = None,
-) -> Table:
-    return layout.of(filter(_is_shown, rows), line, _heading, columns, cell)
 
 
 def _is_shown(row: Row) -> bool:
@@ -274,8 +265,8 @@ def correlations_part(found: Correlations) -> ReportSection:
         # Where a row is a system, the interval is about systems like these.
         note = _THESE if level == "system" and "pooled" in levels else ""
         layout = _layout("correlations", level, ("Beside", "Column"), note)
-        rows = [row for row in found.rows if row["scope"] in (level, "")]
-        tables.append(_coefficients(rows, layout, lambda row: (row.metric, row.judge), _cell))
+        rows = (r for r in found.rows if r["scope"] in (level, "") and _is_shown(r))
+        tables.append(layout.of(rows, lambda row: (row.metric, row.judge), _heading, cell=_cell))
     sentences = tuple(_columns_in_words(found))
     together = Block("How the columns go together", sentences, tuple(tables), on_screen=True)
     same = redundancy_block(found.rows, on_screen=not targets)

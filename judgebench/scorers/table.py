@@ -155,8 +155,10 @@ class Scores(Shown):
         for name, about in self.about.items():
             keys = "|".join(f"{k}:{v}" for k, v in without_runtime(about).items())
             sentences.append(f"{name} is {keys}.")
-            for row in results.select(statistic="reason", judge=name):
-                sentences.append(f"{name}: {counted(row.estimate.n, 'answer')}: {row['why']}.")
+            sentences += [
+                f"{name}: {counted(row.estimate.n, 'answer')}: {row['why']}."
+                for row in results.select(statistic="reason", judge=name)
+            ]
         layout = Layout("scores", "Scores", ("Scorer",), (), ("Mean", "Scored", "Without a score"))
         table = layout.listing(
             (row.judge, row.estimate, row.estimate.n, row.estimate.n_missing)

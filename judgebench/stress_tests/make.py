@@ -169,9 +169,10 @@ def variants(judge: LLMJudge, recipe: Recipe, answers: tuple[Answer, ...]) -> It
 
 def _labels_turned(rubric: Rubric) -> Rubric:
     """The rubric whose prompts list every metric's labels the other way round."""
-    orders = [(metric.prompt_order or metric.label_texts)[::-1] for metric in rubric.metrics]
-    turned = zip(rubric.metrics, orders, strict=True)
-    metrics = tuple(m.model_copy(update={"prompt_order": order}) for m, order in turned)
+    metrics = tuple(
+        m.model_copy(update={"prompt_order": (m.prompt_order or m.label_texts)[::-1]})
+        for m in rubric.metrics
+    )
     return rubric.model_copy(update={"metrics": metrics})
 
 

@@ -176,8 +176,9 @@ def words(text: str) -> list[str]:
 @lru_cache(maxsize=4096)  # the search for near-duplicates asks for the same texts again and again
 def content_words(text: str) -> frozenset[str]:
     """Roughly stemmed words without those that carry grammar only; negations are kept apart."""
-    told = (w for w in words(text) if w not in _FUNCTION_WORDS and w not in NEGATIONS)
-    return frozenset(_stem(w) for w in told)
+    return frozenset(
+        _stem(w) for w in words(text) if w not in _FUNCTION_WORDS and w not in NEGATIONS
+    )
 
 
 _ENDING = re.compile(r"(?<=..)ies$|(?<=...)(?:ing|es|ed|(?<![sui])s)$")

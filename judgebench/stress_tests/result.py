@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from judgebench.records import Estimate, Results, Row, Verdict
+from judgebench.records import Estimate, Results, Row, Verdict, group_by_key
 from judgebench.results.shown import JudgesShown
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.arrays import Clusters, FloatArray
@@ -185,10 +184,9 @@ class Pairs:
 
     def places(self, is_wanted: Callable[[AlteredAnswer], object]) -> dict[str, Labels]:
         """The places of the wanted items, by their recipe."""
-        groups = defaultdict[str, list[int]](list)
-        for place, item in enumerate(self.items):
-            if is_wanted(item):
-                groups[item.recipe].append(place)
+        groups = group_by_key(
+            (item.recipe, place) for place, item in enumerate(self.items) if is_wanted(item)
+        )
         return {recipe: np.array(places, dtype=np.int64) for recipe, places in groups.items()}
 
     def labels(self, variant: VariantVerdicts) -> Labels:
