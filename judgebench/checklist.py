@@ -150,8 +150,9 @@ def checklist_part(filled: FilledChecklist) -> ReportSection:
         "checklist", filled.checklist.title, ("Item", "In this study"),
         (f"Items in our words, after {filled.checklist.source}.",), ("Where in the report",),
     )  # fmt: skip
-    table = layout.listing(lines)
-    block = Block("Reporting checklist", (filled.summary,), (table,), on_screen=True)
+    block = Block(
+        "Reporting checklist", (filled.summary,), (layout.listing(lines),), on_screen=True
+    )
     return ReportSection("checklist", "reporting checklist", Results(), (block,))
 
 
