@@ -88,8 +88,8 @@ def without_rows(table: Table, skip: tuple[int, ...]) -> Table:
 
 def filled_down(table: Table, column: str) -> Table:
     """The table with the cell above in every blank cell of a column, as merged cells mean it."""
-    cells = list(accumulate(table.texts(column), lambda above, text: text or above))
-    return replace(table, columns={**table.columns, column: cells})
+    cells: Iterator[str] = accumulate(table.texts(column), lambda above, text: text or above)
+    return replace(table, columns={**table.columns, column: [*cells]})
 
 
 @dataclass(frozen=True)

@@ -521,8 +521,7 @@ def _chosen_judges(proposal: Proposal, settings: TableSettings) -> list[str]:
 
 def _check_models_rows(labels: Draft, verdicts: Sequence[Draft], settings: TableSettings) -> None:
     """Raise Ask where a table of labels has rows of models, beside a table of verdicts."""
-    file = labels.source.path
-    own = [d for d in verdicts if d.source.only and d.source.path == file]
+    own = [d for d in verdicts if d.source.only and d.source.path == labels.source.path]
     others = [d for d in verdicts if d not in own]
     if settings.judge or not own or not others:
         return
