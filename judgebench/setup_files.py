@@ -375,8 +375,10 @@ def _list_of_feature(feature: Feature, name: str) -> Lines:
 
 
 def _rubrics() -> Lines:
-    found = map(load_rubric, shipped_rubrics())
-    return [(r.name, ", ".join(m.id for m in r.metrics)) for r in found]
+    return [
+        (rubric.name, ", ".join(metric.id for metric in rubric.metrics))
+        for rubric in map(load_rubric, shipped_rubrics())
+    ]
 
 
 def _prompts() -> Lines:
@@ -386,8 +388,10 @@ def _prompts() -> Lines:
 
 
 def _examples() -> Lines:
-    files = sorted(shipped_folder("examples").glob("*/bench.yaml"))
-    return [(file.parent.name, str(file.parent)) for file in files]
+    return [
+        (file.parent.name, str(file.parent))
+        for file in sorted(shipped_folder("examples").glob("*/bench.yaml"))
+    ]
 
 
 def _backends() -> Lines:

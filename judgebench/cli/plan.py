@@ -64,5 +64,7 @@ def plan(
         found.protocol(protocol, **promises)
     show({"plan": found}, found.name, output, report.write(found))
     if protocol:
-        following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"
-        output.console().print(f"Next: {following}", soft_wrap=True)
+        output.console().print(
+            f"Next: judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER",
+            soft_wrap=True,
+        )
