@@ -150,8 +150,9 @@ def checklist_part(filled: FilledChecklist) -> ReportSection:
         "checklist", filled.checklist.title, ("Item", "In this study"),
         (f"Items in our words, after {filled.checklist.source}.",), ("Where in the report",),
     )  # fmt: skip
-    table = layout.listing(lines)
-    block = Block("Reporting checklist", (filled.summary,), (table,), on_screen=True)
+    block = Block(
+        "Reporting checklist", (filled.summary,), (layout.listing(lines),), on_screen=True
+    )
     return ReportSection("checklist", "reporting checklist", Results(), (block,))
 
 
@@ -249,8 +250,9 @@ def _estimates(alignment: Alignment) -> Iterator[str]:
     """The α of the annotators and the accuracy of each judge on each metric, as far as known."""
     alphas = alignment.results.select("agreement", "alpha", who="all")
     measured = {f"{alignment.title(a.metric)}: {ALPHA} of annotators": a.estimate for a in alphas}
-    for metric, judge in product(alignment.rubric.metrics, alignment.real_judges):
-        accuracy = alignment.score("accuracy", judge.name, metric.id, "worst")
-        measured[f"{metric.title}: accuracy of {judge.name}"] = accuracy
+    measured |= {
+        f"{m.title}: accuracy of {j.name}": alignment.score("accuracy", j.name, m.id, "worst")
+        for m, j in product(alignment.rubric.metrics, alignment.real_judges)
+    }
     for what, estimate in measured.items():
         yield f"{what} {estimate}{f' ({estimate.reason})' * bool(estimate.reason)}."

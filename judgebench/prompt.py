@@ -266,8 +266,9 @@ def parse_prompt(text: str, path: Path, kind: PromptKind = JUDGES) -> Prompt:
     problems = [*_variable_problems(front, kind, used), *outside]
     problems += [Problem(f"lacks the block {b!r}") for b in BLOCKS if b not in template.blocks]
     raise_any([replace(problem, file=str(path)) for problem in problems])
-    about = (path.stem, text, reply, front.description, template)
-    return Prompt(*about, "reference" in used, front.shows)
+    return Prompt(
+        path.stem, text, reply, front.description, template, "reference" in used, front.shows
+    )
 
 
 def _front(text: str, path: Path) -> tuple[_Front, str]:

@@ -174,9 +174,8 @@ def _kind(path: Path) -> str:
         return next((kind.name for kind in others if _first_keys(path) >= set(kind.keys)), "")
     value, kinds = load_yaml(path), [kind for kind in kinds if kind.suffix == ".yaml"]
     given = set(value) if isinstance(value, dict) else set()
-    for kind in kinds:
-        if given & set(kind.keys):
-            return kind.name
+    if kind := next((kind for kind in kinds if given & set(kind.keys)), None):
+        return kind.name
     known = ", ".join(f"{kind.name} ({', '.join(kind.keys)})" for kind in kinds)
     found = ", ".join(map(str, given)) or "no keys"
     raise SetupError(Problem(f"is none of: {known}", str(path), found=found))
@@ -271,10 +270,11 @@ def _check_truth(
     study = study_of(measured, dataset.answers, dataset.labels, truth)
     before = "" if file else "unless a bench.yaml says otherwise: "
     report.facts += [f"{before}{compared_with(study)}", *bar_lines(study), *overlap_lines(study)]
-    for humans in study.humans.values():
-        report.warnings += [
-            Problem(said.rstrip("."), file) for said in unusual_label_use_notes(humans)
-        ]
+    report.warnings += [
+        Problem(note.rstrip("."), file)
+        for humans in study.humans.values()
+        for note in unusual_label_use_notes(humans)
+    ]
     return study
 
 
@@ -306,8 +306,7 @@ def _check_bench(report: CheckReport, path: Path, data_folder: Path | None) -> N
         run, sorted(judges), quote(str(path)), bool(bench.judges), gives_probabilities
     )
     report.supports = supports_of(study, origin)
-    for judge in bench.judges:
-        report.warnings += _unset_keys(str(path), judge)
+    report.warnings += [p for judge in bench.judges for p in _unset_keys(str(path), judge)]
 
 
 def _unset_keys(file: str, judge: LLMJudge) -> Iterator[Problem]:
@@ -376,8 +375,10 @@ def _list_of_feature(feature: Feature, name: str) -> Lines:
 
 
 def _rubrics() -> Lines:
-    found = map(load_rubric, shipped_rubrics())
-    return [(r.name, ", ".join(m.id for m in r.metrics)) for r in found]
+    return [
+        (rubric.name, ", ".join(metric.id for metric in rubric.metrics))
+        for rubric in map(load_rubric, shipped_rubrics())
+    ]
 
 
 def _prompts() -> Lines:
@@ -387,8 +388,10 @@ def _prompts() -> Lines:
 
 
 def _examples() -> Lines:
-    files = sorted(shipped_folder("examples").glob("*/bench.yaml"))
-    return [(file.parent.name, str(file.parent)) for file in files]
+    return [
+        (file.parent.name, str(file.parent))
+        for file in sorted(shipped_folder("examples").glob("*/bench.yaml"))
+    ]
 
 
 def _backends() -> Lines:
@@ -513,8 +516,7 @@ def save(layout: Layout, folder: Path, truth: Mapping[str, object] = {}) -> Star
             out = io.StringIO()
             csv.writer(out, lineterminator="\n").writerows(rows)
             write_atomically(folder / LABELS, out.getvalue().encode())
-    has_texts = any(answer.text for answer in answers)
-    steps = _next_steps(layout, folder, lacking, has_texts)
+    steps = _next_steps(layout, folder, lacking, has_texts=any(answer.text for answer in answers))
     return Started(tuple(paths), tuple(layout_lines(layout)), tuple(steps))
 
 
@@ -595,10 +597,9 @@ def _bench_text(layout: Layout, source: str, truth: Mapping[str, object]) -> str
     given = {key: [*value] if isinstance(value, tuple) else value for key, value in truth.items()}
     rule = given.pop("rule", "median")
     keys = yaml.safe_dump(given) if given else ""
-    judges = map(as_name, layout.judges)
     return _filled(
-        _BENCH_YAML, name=layout.rubric.name, source=source, judges=[*judges], rule=rule, keys=keys,
-        layout=LAYOUT,
+        _BENCH_YAML, name=layout.rubric.name, source=source, rule=rule, keys=keys, layout=LAYOUT,
+        judges=[*map(as_name, layout.judges)],
     )  # fmt: skip
 
 

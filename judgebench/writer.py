@@ -70,8 +70,6 @@ def write_texts(
     Raises BudgetSpent where the next text could cost more than is left, SetupError where the
     cost of one is unknown, and what a backend raises. What was kept stays kept.
     """
-    budget, stop = terms.budget, terms.stop
-
     nothing: dict[str, Any] = dict.fromkeys(terms.left_out)
 
     def replies(drawn: Iterator[tuple[str, Draft]]) -> Iterator[Reply]:
@@ -79,7 +77,7 @@ def write_texts(
 
     result = Written(len(todo), before)
     terms.progress.start(terms.name, before + len(todo), before)
-    for reply in within_budget(todo.items(), replies, budget, stop) if todo else ():
+    for reply in within_budget(todo.items(), replies, terms.budget, terms.stop) if todo else ():
         if reply.finish == "failed":
             result.failed, result.why_failed = result.failed + 1, reply.error
         else:
@@ -87,7 +85,7 @@ def write_texts(
             result.finishes[reply.finish] += 1
             terms.progress.advance(terms.name)
         paid = reply.finish in ("stop", "length")
-        budget.pay(reply.cost, terms.price_field if paid else "")
+        terms.budget.pay(reply.cost, terms.price_field if paid else "")
     return result
 
 

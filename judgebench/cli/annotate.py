@@ -49,11 +49,10 @@ def init(
     """
     import judgebench as jb
 
-    made = jb.annotate(
+    typer.echo(jb.annotate(
         file, to, new_version=new_version, protocol=protocol, anchors=anchors,
         anchors_from=anchors_from,
-    )  # fmt: skip
-    typer.echo(made)
+    ))  # fmt: skip
 
 
 @app.command()

@@ -156,8 +156,12 @@ def _show_recorded(run: Path | None, output: Output) -> None:
         columns={"order": _ORDER},
     )
     if output.json:
-        synthetic_records = {"synthetic study": synthetic.records()}
-        show({"decide": decisions}, models.name, output, beside=synthetic_records)
+        show(
+            {"decide": decisions},
+            models.name,
+            output,
+            beside={"synthetic study": synthetic.records()},
+        )
         return
     console = output.console()
     console.print(
@@ -204,8 +208,10 @@ def run(
     """
     from judgebench.runs.run_bench import Parallelism
 
-    asked = Asked(bench, run, extent, output, local_only, batch)
-    benchmark(asked, parallelism=Parallelism(engine, workers))
+    benchmark(
+        Asked(bench, run, extent, output, local_only, batch),
+        parallelism=Parallelism(engine, workers),
+    )
 
 
 @app.command()

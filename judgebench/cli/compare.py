@@ -43,8 +43,7 @@ def compare(
     found = jb.compare(before, after, judges=(one, two), rule=rule)
     missed = list(failures(found, fail_on, margins(no_worse, found)))
     asked = {"failed": missed} if fail_on or no_worse else {}
-    findings = {"compare": found, "flips": found.flips}
-    show(findings, found.name, output, report.write(found), asked)
+    show({"compare": found, "flips": found.flips}, found.name, output, report.write(found), asked)
     exit_unmet(output, "failed", missed)
 
 

@@ -68,10 +68,10 @@ def decide(
     beside = {"not_reached": [*missed]} if require else {}
     show({"decide": decisions}, study.name, output, beside=beside)
     if not output.json:
-        hint = (
-            "For a page with every item: judgebench report, with the same options and --to FOLDER."
+        output.console().print(
+            "For a page with every item: judgebench report, with the same options and --to FOLDER.",
+            soft_wrap=True,
         )
-        output.console().print(hint, soft_wrap=True)
     certified = decisions.certificate(judge) if certificate else None
     for place in sorted(kinds, key=lambda place: kinds[place] != "mlflow"):  # it may refuse
         n_verdicts = jb.export(decisions, place)

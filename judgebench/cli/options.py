@@ -154,9 +154,8 @@ class Named:
         """What the options say. Raises SetupError."""
         names = (field.name for field in fields(Named) if field.name not in ("column", "set"))
         given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name))}
-        for name in ("annotators", "item", "judge"):
-            if name in given:
-                given[name] = given[name].split(",")
+        listed = ("annotators", "item", "judge")
+        given |= {name: given[name].split(",") for name in listed if name in given}
         if self.question:  # a list, as a column may be called like a role
             given["question"] = [self.question]
         settings = settings_of(given)

@@ -65,5 +65,7 @@ def plan(
         found = replace(found, promised=found.protocol(protocol, **promises).answers)
     show({"plan": found}, found.name, output, report.write(found))
     if protocol:
-        following = f"judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER"
-        output.console().print(f"Next: {following}", soft_wrap=True)
+        output.console().print(
+            f"Next: judgebench annotate init annotate.yaml --protocol {protocol} --to FOLDER",
+            soft_wrap=True,
+        )

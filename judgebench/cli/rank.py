@@ -62,8 +62,10 @@ def run(
     if not dry_run:
         if not folder.manifest():
             confirm_keys(loaded.file, loaded.proxy.generators)
-        kept = f"Results so far are kept in {folder.path}"
-        message = f"Stopped. {kept}. To resume, rerun:\n  {this_command()}"
+        message = (
+            f"Stopped. Results so far are kept in {folder.path}. To resume, rerun:\n"
+            f"  {this_command()}"
+        )
         with stoppable(message, by=Interrupted), ProgressDisplay(console) as display:
             rank_all(loaded, folder, display, budget)
         if not report_and_print(folder.path, output):

@@ -137,8 +137,7 @@ def align(
     Example: judgebench align runs/demo --truth majority --annotator 'expert*'
     """
     study = _opened(run, files, truth, chosen, output)
-    found = _analysed(study, chosen, output)
-    show(found, study.name, output, tables=True)
+    show(_analysed(study, chosen, output), study.name, output, tables=True)
 
 
 def report(

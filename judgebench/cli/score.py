@@ -141,8 +141,9 @@ def answers(
     decoding = model.decoding.model_copy(update=drawn)
     system = name or (backend.partition(":")[2] if backend == model.backend else model.name)
     with writing(model, replies, budget) as (engine, terms):
-        writer = TextWriter(engine, decoding, replies, terms)
-        found = write_answers(rows, repeats, system, to, writer)
+        found = write_answers(
+            rows, repeats, system, to, TextWriter(engine, decoding, replies, terms)
+        )
     typer.echo(f"{found[0]}: {to}")
     echo_each(f"  {line}" for line in found[1:])
 

@@ -51,8 +51,10 @@ def bench(
     """
     from judgebench.stress_tests.make import StressExtension
 
-    asked = Asked(bench, run, extent, output, local_only)
-    benchmark(asked, StressExtension(sample=sample, reviewed=reviewed))
+    benchmark(
+        Asked(bench, run, extent, output, local_only),
+        StressExtension(sample=sample, reviewed=reviewed),
+    )
 
 
 @attacks.command()
@@ -92,8 +94,7 @@ def make(
         if alters == "bad":
             answers = bad_answers(answers, dataset.labels, whole)
     target = to or Path(f"{Path(recipe).stem}.jsonl")
-    writer = the_writer(by, target, local_only) if by else None
-    order = SetOrder(writer, seed, sample)
+    order = SetOrder(the_writer(by, target, local_only) if by else None, seed, sample)
     stop = stoppable(f"Stopped. Answers so far are kept in {target}.")
     with ProgressDisplay(ONE_SCREEN.console()) as display, stop:
         found = make_set(recipe, answers, whole, target, order, display)

@@ -175,8 +175,7 @@ def generator(
     pairs = to.with_name(f"{to.name}.pairs.jsonl")
     write_pairs(load_task(task, data_folder=data_folder, seed=seed), pairs)
     with ProgressDisplay(ONE_SCREEN.console()) as display, ctrl_c(stop, display.say, PATIENCE_S):
-        watch = Watch(f"tuning {to.name}", display, stop)
-        facts = tune_generator(pairs, lora, to, watch)
+        facts = tune_generator(pairs, lora, to, Watch(f"tuning {to.name}", display, stop))
     typer.echo(
         f"{facts['steps']:,} steps, loss {facts['first_loss']:.3f} to {facts['last_loss']:.3f}; "
         f"to write with it: backend: transformers:{to}"

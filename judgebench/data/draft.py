@@ -14,6 +14,7 @@ from judgebench.data.formats import Cell, Table
 from judgebench.data.layout import Source
 from judgebench.data.settings import NOTHING_SAID, TableSettings
 from judgebench.data.vocabulary import Column, plain_name, role_of, words
+from judgebench.records import group_by_key
 from judgebench.rubric import normalise
 
 MAX_LABELS, LONGEST_LABEL = 12, 60  # of a column: different values; characters of one
@@ -134,10 +135,9 @@ class Draft:
 
     def _settle_paths(self) -> None:
         """An id inside an entry of a list is not the item's."""
-        items = [c for c in self.of("item") if not is_path(c)]
-        for column in self.of("item"):
-            if items and is_path(column) and column not in self.known:
-                self.columns[column] = Column("ignored", why="the id of an entry")
+        paths = [c for c in self.of("item") if is_path(c)]
+        if len(paths) < len(self.of("item")):
+            self.ignore([c for c in paths if c not in self.known], "the id of an entry")
 
     def settle_said(self, settings: TableSettings) -> None:
         """Take what somebody says of the columns."""
@@ -170,6 +170,11 @@ class Draft:
     def set(self, column: str, role: str, metric: str = "", who: str = "", why: str = "") -> None:
         """Settle what a column is."""
         self.columns[column] = Column(role, metric, who, why or self.columns[column].why)
+
+    def ignore(self, columns: Iterable[str], why: str) -> None:
+        """Settle that these columns are not read."""
+        for column in columns:
+            self.set(column, "ignored", why=why)
 
     def cells(self, column: str) -> Sequence[Cell]:
         """The cells (rows,) as they are; blank ones where there is no such column."""
@@ -271,11 +276,8 @@ class Draft:
 
     def varies(self, column: str, within: Sequence[str]) -> bool:
         """True where the filled cells of a column differ within a group of rows."""
-        first: dict[tuple[str, ...], str] = {}
-        for *group, text in self.table.rows(*within, column):
-            if text and first.setdefault(tuple(group), text) != text:
-                return True
-        return False
+        rows = {row for row in self.table.rows(*within, column) if row[-1]}
+        return len(rows) > len({row[:-1] for row in rows})
 
     def parts(self, columns: Sequence[str]) -> tuple[int, ...]:
         """The group of each row by the cells of these columns, numbered as they come."""
@@ -299,11 +301,8 @@ class Draft:
     def lines_of(self, places: Iterable[int]) -> dict[str, tuple[int, ...]]:
         """The numbers of rows at these indices, by the name of their table."""
         every = [(d.name, line) for d in self.tables or (self,) for line in d.table.lines]
-        lines: dict[str, tuple[int, ...]] = {}
-        for place in places:
-            name, line = every[place]
-            lines[name] = (*lines.get(name, ()), line)
-        return lines
+        lines = group_by_key(every[place] for place in places)
+        return {name: tuple(numbers) for name, numbers in lines.items()}
 
 
 def is_path(column: str) -> bool:

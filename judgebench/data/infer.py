@@ -341,7 +341,7 @@ def _check_blank(draft: Draft, column: str) -> None:
     """Raise Ask where rows lack their item, or the question that they share, as in merged cells."""
     blank = [i for i, text in enumerate(draft.table.texts(column)) if not text]
     if blank:
-        readings = [TableSettings(fill_down=(column,)), _skip(draft, blank)]
+        readings = [TableSettings(fill_down=(column,)), TableSettings(skip=draft.lines_of(blank))]
         few = len(blank) <= len(draft.table) / FEW_BLANK
         raise Ask(
             draft.name,
@@ -356,10 +356,6 @@ def _set_item(draft: Draft, column: str, why: str) -> None:
     role = draft.columns[column].role
     aspect = role if role in ("question", "text", "system", "group") else ""
     draft.set(column, "item", aspect or draft.columns[column].metric, why=why)
-
-
-def _skip(draft: Draft, places: Sequence[int]) -> TableSettings:
-    return TableSettings(skip=draft.lines_of(places))
 
 
 def _each(columns: Iterable[str], role: str, among: Sequence[str] = ()) -> list[TableSettings]:
@@ -474,10 +470,13 @@ def _settle_varying(proposal: Proposal) -> None:
     """What differs between the annotators of one item says nothing of the item: it is a label where
     the verdicts have a column of the same name."""
     draft = proposal.labels
-    for column in draft.of("group", "question", "system", "text", "reference"):
-        by_name = draft.columns[column].why == BY_NAME and column not in proposal.item
-        if by_name and draft.varies(column, proposal.item):
-            draft.set(column, "ignored", why="it differs between the rows of one item")
+    by_name = [
+        c
+        for c in draft.of("group", "question", "system", "text", "reference")
+        if draft.columns[c].why == BY_NAME and c not in proposal.item
+    ]
+    varying = [c for c in by_name if draft.varies(c, proposal.item)]
+    draft.ignore(varying, "it differs between the rows of one item")
     for column in draft.of("kept", "about"):
         labels = {*draft.labels(column)}
         shared = any(
@@ -680,16 +679,17 @@ def _varying_labels(
     """The columns of labels where no name says it: in which annotators of one item differ."""
     draft = proposal.labels
     doubted = [c for c in columns if draft.columns[c].role == ""]
-    for column in doubted if len(columns) > 1 else ():
-        if not draft.varies(column, [who]):
-            draft.set(column, "ignored", why="each annotator has one")
-    doubted = [c for c in doubted if draft.columns[c].role == ""]
+    if len(columns) > 1:
+        fixed = [c for c in doubted if not draft.varies(c, [who])]
+        draft.ignore(fixed, "each annotator has one")
+        doubted = [c for c in doubted if c not in fixed]
     sure = [c for c in doubted if draft.varies(c, proposal.item)]
-    for column in sure if len(sure) > 1 else ():
-        if not _shares_labels(proposal, column) and _agree_by_chance(draft, proposal.item, column):
-            why = "annotators agree on it by chance alone, and no verdict shares its labels"
-            draft.set(column, "ignored", why=why)
-    sure = [c for c in sure if draft.columns[c].role == ""]
+    if len(sure) > 1:
+        unshared = [c for c in sure if not _shares_labels(proposal, c)]
+        by_chance = [c for c in unshared if _agree_by_chance(draft, proposal.item, c)]
+        why = "annotators agree on it by chance alone, and no verdict shares its labels"
+        draft.ignore(by_chance, why)
+        sure = [c for c in sure if c not in by_chance]
     rest = [c for c in doubted if c not in sure]
     every = [*sure, *rest, *named]
     if (rest and sure) or len(rest) > 1 or not every or len(named) > 1:
@@ -1072,7 +1072,7 @@ def _check_unjudged(proposal: Proposal, counts: Counter[str]) -> None:
             draft.name,
             f"row {draft.table.lines[odd[0]]}, {ids[odd[0]][:60]!r}, is in no "
             "table of verdicts, and has no label that another row has: is it an item?",
-            _skip(draft, odd),
+            TableSettings(skip=draft.lines_of(odd)),
             each_as("item", proposal.item),
         )
 
@@ -1181,11 +1181,10 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
     for column in draft.of("label"):  # as somebody says of both tables
         draft.set(column, "verdict", draft.columns[column].metric)
     if not labels.pair:
-        for column in draft.of("first", "second"):
-            draft.set(column, "ignored", why=f"{labels.name} names no responses")
+        draft.ignore(draft.of("first", "second"), f"{labels.name} names no responses")
     draft.key = _key_in(proposal, draft)
     _match_ids(proposal, draft)
-    metric = draft.first("metric") or _same_metric_column(proposal, draft)
+    metric = draft.first("metric") or next(map(draft.same, labels.of("metric")), "")
     if labels.of("first", "second") and not draft.of("first", "second"):
         message = (
             f"names no responses, as {labels.name} does in its columns "
@@ -1203,10 +1202,6 @@ def _settle_verdicts(proposal: Proposal, draft: Draft) -> None:
     if cells.isdisjoint(known) and not (are_yes_and_no(cells) and are_yes_and_no(known)):
         _ask_odd(proposal, draft, column)
     _set_verdicts(proposal, draft, {column: ""})
-
-
-def _same_metric_column(proposal: Proposal, draft: Draft) -> str:
-    return draft.same(proposal.labels.first("metric")) if proposal.labels.of("metric") else ""
 
 
 def _key_in(proposal: Proposal, draft: Draft) -> tuple[str, ...]:
@@ -1243,9 +1238,7 @@ def _key_in(proposal: Proposal, draft: Draft) -> tuple[str, ...]:
 
 def _settle_other_ids(draft: Draft, key: Sequence[str]) -> None:
     """Another id is none, and never a question."""
-    for column in draft.of("item"):
-        if column not in key:
-            draft.set(column, "ignored", why="another id")
+    draft.ignore([c for c in draft.of("item") if c not in key], "another id")
 
 
 def _match_labels(proposal: Proposal) -> None:
@@ -1342,10 +1335,9 @@ def _settle_judge_column(proposal: Proposal, draft: Draft, aside: Sequence[str])
         )
     if judge:
         draft.set(judge, "judge")
-    for column in draft.of("system"):
-        alone = draft.n_different(column) == 1 and not proposal.labels.same(column)
-        if alone and draft.columns[column].why == BY_NAME:
-            draft.set(column, "ignored", why="one model, which may be the judge")
+    systems = [c for c in draft.of("system") if draft.columns[c].why == BY_NAME]
+    single = [c for c in systems if draft.n_different(c) == 1 and not proposal.labels.same(c)]
+    draft.ignore(single, "one model, which may be the judge")
     people = {c.who for c in proposal.labels.columns.values() if c.role == "label"}
     if column := proposal.labels.first("annotator"):
         people |= {*proposal.labels.table.texts(column)}
@@ -1589,8 +1581,8 @@ def match_answers(proposal: Proposal, draft: Draft) -> None:
     """The columns of a table of answers: its items are those of the labels. Raises Ask."""
     draft.key = _key_in(proposal, draft)
     _match_ids(proposal, draft)
-    for column in draft.of("", VALUE, "reply", "status", "annotator", "judge", "metric"):
-        draft.set(column, "ignored", why="not read of answers")
+    others = draft.of("", VALUE, "reply", "status", "annotator", "judge", "metric")
+    draft.ignore(others, "not read of answers")
 
 
 # ------------------------------------------------------------------------------------- at the end

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -87,11 +88,8 @@ def without_rows(table: Table, skip: tuple[int, ...]) -> Table:
 
 def filled_down(table: Table, column: str) -> Table:
     """The table with the cell above in every blank cell of a column, as merged cells mean it."""
-    cells, last = list[str](), ""
-    for text in table.texts(column):
-        last = text or last
-        cells.append(last)
-    return replace(table, columns={**table.columns, column: cells})
+    cells: Iterator[str] = accumulate(table.texts(column), lambda above, text: text or above)
+    return replace(table, columns={**table.columns, column: [*cells]})
 
 
 @dataclass(frozen=True)

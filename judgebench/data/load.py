@@ -326,8 +326,7 @@ def _check_read(judges: JudgeRows, dataset: DatasetBuilder) -> None:
         if texts and not any(cell.label or cell.raw or cell.status for cell in cells):
             message = f"none of {len(texts):,} verdicts of {name} is a label"
             found = some(dict.fromkeys(cell.text for cell in texts))
-            metrics = dataset.rubric.metrics
-            allowed = some(dict.fromkeys(text for m in metrics for text in m.label_texts))
+            allowed = some(dict.fromkeys(t for m in dataset.rubric.metrics for t in m.label_texts))
             dataset.findings.add("unknown_label", message, texts[0].place, "", found, allowed)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -164,12 +164,17 @@ def _unpacked(path: Path, log: Log) -> Value:
 
 def log_tables(log: Log) -> list[Table]:
     """The answers, labels and verdicts that there are, each a sheet of the file."""
-    tables = []
-    for kind, rows in log.rows.items():
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: [row.get(name, "") for row in rows] for name in names}
-        tables.append(Table(log.file, columns, range(1, len(rows) + 1), kind))
-    return [table for table in tables if table.lines]
+    return [
+        Table(log.file, _columns_of(rows), range(1, len(rows) + 1), kind)
+        for kind, rows in log.rows.items()
+        if rows
+    ]
+
+
+def _columns_of(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The cells (rows,) of each column, blank where a row lacks it."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name, "") for row in rows] for name in names}
 
 
 def log_columns(table: Table) -> dict[str, Column]:

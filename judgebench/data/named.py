@@ -34,9 +34,7 @@ def named_sheet(
     """The sheet of a table by the names of its columns; None where they do not say what it holds,
     which is reported. `who` gave the labels: annotators, or judges."""
     table = source.read(findings)
-    if table is None:
-        return None
-    if who == "annotator" and is_silver(table, findings):
+    if table is None or (who == "annotator" and is_silver(table, findings)):
         return None
     columns = named_columns(table, rubric, who)
     kinds = {column.role for column in columns.values()}

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -292,8 +293,7 @@ def _sorted_tables(
         kinds[kinds.index(first_kind)] = "labels"
     first = next((d for d, kind in zip(rest, kinds, strict=True) if kind == "labels"), None)
     for draft, kind in zip(rest, kinds, strict=True):
-        into = {"labels": labels, "answers": answers}.get(kind, verdicts)
-        into.append(draft)
+        {"labels": labels, "answers": answers}.get(kind, verdicts).append(draft)
     if first is not None:
         unsaid = verdicts[len(by_kind["verdicts"]) :]
         more = [d for d in _of_same_columns(first, unsaid) if _share_no_items([first, d])]
@@ -451,11 +451,12 @@ def _is_shared(drafts: Sequence[Draft], column: str) -> bool:
 
 def _sheet(draft: Draft, whole: Draft, ids: Mapping[str, str]) -> Sheet:
     """The sheet of a draft, whose columns were settled in `whole`; every column gets one role."""
-    columns, key = {}, map(draft.same, whole.key)
-    for name in dict.fromkeys((*filter(None, key), *draft.table.columns)):  # ids alike everywhere
-        column = whole.columns.get(whole.same(name))
-        is_promised = OF_PROTOCOL in draft.table.columns
-        columns[name] = _final(column or Column("", why="not read"), ids, is_promised)
+    key, unread = filter(None, map(draft.same, whole.key)), Column("", why="not read")
+    is_promised = OF_PROTOCOL in draft.table.columns
+    columns = {
+        name: _final(whole.columns.get(whole.same(name), unread), ids, is_promised)
+        for name in dict.fromkeys((*key, *draft.table.columns))  # ids alike everywhere
+    }
     source = draft.source
     if "annotator" in whole.columns and "annotator" not in draft.columns and not source.who:
         source = replace(source, who=draft.table.stem)
@@ -520,8 +521,7 @@ def _chosen_judges(proposal: Proposal, settings: TableSettings) -> list[str]:
 
 def _check_models_rows(labels: Draft, verdicts: Sequence[Draft], settings: TableSettings) -> None:
     """Raise Ask where a table of labels has rows of models, beside a table of verdicts."""
-    file = labels.source.path
-    own = [d for d in verdicts if d.source.only and d.source.path == file]
+    own = [d for d in verdicts if d.source.only and d.source.path == labels.source.path]
     others = [d for d in verdicts if d not in own]
     if settings.judge or not own or not others:
         return
@@ -642,12 +642,9 @@ def metric_ids(titles: Sequence[str]) -> dict[str, str]:
     for title in titles:
         slug = plain_id(title)
         slug = slug if slug[:1].isalpha() else f"metric_{slug}".rstrip("_")
-        number, taken = 1, {*ids.values(), *(plain[t] for t in titles if t != title), *_TAKEN}
-        made = slug
-        while made in taken:
-            number += 1
-            made = f"{slug}_{number}"
-        ids[title] = made
+        taken = {*ids.values(), *(plain[t] for t in titles if t != title), *_TAKEN}
+        candidates = chain([slug], (f"{slug}_{number}" for number in count(2)))
+        ids[title] = next(name for name in candidates if name not in taken)
     return ids
 
 

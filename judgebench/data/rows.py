@@ -266,8 +266,7 @@ class SheetReader:
             self._note("blank_id", "names no response", row, columns[1], names[1])
             return None
         if names[0] == names[1]:
-            message = "a response is compared with itself"
-            self._note("bad_pair", message, row, columns[1], names[1])
+            self._note("bad_pair", "a response is compared with itself", row, columns[1], names[1])
             return None
         known = self.dataset.find_pair(key, names)
         if known is None:

@@ -81,8 +81,7 @@ class TableSettings:
         """The options that say the same on the command line."""
         words = [_column_flag(name, column) for name, column in self.columns.items()]
         words += [f"--spell {quote(f'{text}={label}')}" for text, label in self.spell.items()]
-        for key in _TEXTS:
-            words += [_flag(key, text) for text in getattr(self, key)]
+        words += [_flag(key, text) for key in _TEXTS for text in getattr(self, key)]
         for key in _ROWS:
             for file, rows in getattr(self, key).items():
                 of_file = f"{file}:" if file else ""
@@ -93,10 +92,9 @@ class TableSettings:
     def as_columns(self) -> dict[str, Any]:
         """The mapping `columns` that says the same in Python."""
         words: dict[str, Any] = {name: str(column) for name, column in self.columns.items()}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name != "columns" and value:
-                words[one.name] = dict(value) if isinstance(value, Mapping) else value
+        for name in SETTINGS:
+            if value := getattr(self, name):
+                words[name] = dict(value) if isinstance(value, Mapping) else value
         return words
 
 
@@ -158,8 +156,7 @@ def _setting(key: str, value: Any) -> TableSettings:
     if key not in _READERS:
         near = nearest(key, [*SETTINGS, *_SHORT])
         raise ValueError(f"is neither a role of a column ({', '.join(ROLES)}) nor a setting{near}")
-    setting: dict[str, Any] = {key: _READERS[key](value)}
-    return TableSettings(**setting)
+    return TableSettings(**{key: _READERS[key](value)})
 
 
 def _texts(value: Any) -> tuple[str, ...]:

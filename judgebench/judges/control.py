@@ -415,8 +415,7 @@ def _cells(answers: Sequence[Answer], wanted: Collection[str], most: int) -> dic
 
 
 def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
-    pair = " vs ".join(part.name for part in answer.responses if part.name)
-    yield SYSTEM, answer.system or pair
+    yield SYSTEM, answer.system or " vs ".join(p.name for p in answer.responses if p.name)
     yield QUESTION, answer.group
     yield from answer.metadata.items()
 

@@ -159,8 +159,10 @@ class LLMJudge:
         config = self.config.model_copy(update=changes)
         others = tuple(metric for metric in self.whole.metrics if metric.of != self.kind)
         whole = rubric and rubric.model_copy(update={"metrics": (*others, *rubric.metrics)})
-        about = (config, whole or self.whole, prompt or self.prompt, self._backend)
-        return LLMJudge(*about, name=name, repeat=repeat)
+        return LLMJudge(
+            config, whole or self.whole, prompt or self.prompt, self._backend,
+            name=name, repeat=repeat,
+        )  # fmt: skip
 
     def through(self, wrap: Callable[[Backend], Backend]) -> LLMJudge:
         """The same judge, asked through what `wrap` makes of its engine."""

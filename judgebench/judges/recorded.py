@@ -162,10 +162,12 @@ class RecordedJudge:
         labels = {metric: one.label for metric, one in said.items() if one.label is not None}
         reading = Reading(labels)
         if whole:
-            about = (self._rubric, ALONE, [task.answer], self._config.thresholds)
             reading = Reading(problems=("no reply",))
             if whole.raw:
-                (reading,) = read_reply(self._config.reply, whole.raw, *about)
+                (reading,) = read_reply(
+                    self._config.reply, whole.raw, self._rubric, ALONE, [task.answer],
+                    self._config.thresholds,
+                )  # fmt: skip
         lacking = [m for m in self._owed(task.answer.kind) if m not in reading.labels]
         ended = [self._ended(whole or said.get(metric), reading) for metric in lacking]
         texts = dict.fromkeys(one.text or one.raw for one in said.values())
@@ -262,14 +264,16 @@ def annotators_as_judges(
     judges = []
     for name, expected in _people(asked, labelled).items():
         rows: Rows = given[name]
-        facts = {"annotator": name}
-        own = RecordedConfig.model_construct(name=name, expected=expected, about=facts)
-        judge = RecordedJudge(own, rubric, rows, _LABELS)
+        config = RecordedConfig.model_construct(
+            name=name, expected=expected, about={"annotator": name}
+        )
+        judge = RecordedJudge(config, rubric, rows, _LABELS)
         known = [row for row in map(answers.row, rows) if row >= 0]
         tasks = (Task(answers[row], None, answers.content_hash(row)) for row in known)
         verdicts = {verdict.item_id: verdict for verdict in judge.judge(tasks)}
-        about = judge.describe()
-        judges.append(JudgeVerdicts(name, "judge", judge.signature, verdicts, about=about))
+        judges.append(
+            JudgeVerdicts(name, "judge", judge.signature, verdicts, about=judge.describe())
+        )
     return judges
 
 

@@ -175,8 +175,7 @@ class WordSearch:
         weights = np.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
         room = _K1 * (1 - _B + _B * lengths / max(1.0, lengths.sum() / max(1, len(texts))))
         parts = weights[columns] * times * (_K1 + 1) / (times + room[rows])
-        shape = len(texts), len(self._columns)
-        self._parts = csc_array((parts, (rows, columns)), shape)
+        self._parts = csc_array((parts, (rows, columns)), (len(texts), len(self._columns)))
 
     def scores(self, question: str) -> FloatArray:
         """One score per text, (texts,); 0 where it shares no word with the question."""

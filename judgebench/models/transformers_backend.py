@@ -186,8 +186,9 @@ class _LoadedModel:
     def weigh(self, request: Request) -> Reply:
         """The likeliest labels and the log-probabilities of all; nothing is generated."""
         with _inference():
-            scorer = self._scorer or LabelScorer(self._model, self.encode, self.context)
-            self._scorer = scorer
+            scorer = self._scorer = self._scorer or LabelScorer(
+                self._model, self.encode, self.context
+            )
             return scorer.reply(request)
 
     def log_p(self, groups: Sequence[Sequence[Text]]) -> Sequence[Sequence[Floats]]:

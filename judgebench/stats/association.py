@@ -456,8 +456,10 @@ def _within(rated: Rated, coefficient: Coefficient) -> _Ready:
     clusters = random_groups(Clusters(np.arange(len(values)), len(values)))
     defined = ~np.isnan(values)
     sums, n = clusters.sums(np.where(defined, values, 0), defined), int(defined.sum())
-    beside = (clusters.n, n, len(values) - n, chance, tie)
-    return _Ready(lambda w: ratio(w @ sums[:, 0], w @ sums[:, 1]), *beside)
+    return _Ready(
+        lambda w: ratio(w @ sums[:, 0], w @ sums[:, 1]),
+        clusters.n, n, len(values) - n, chance, tie,
+    )  # fmt: skip
 
 
 def _of_groups(

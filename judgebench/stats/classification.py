@@ -579,8 +579,7 @@ def cautious_choice(
     value = (round((missed.value or 0.0) * n) + 1) / (n + 1)
     expected = replace(missed, value=value, method=f"{missed.method}, {ALLOWS_FOR_CHOICE}")
     if found.sends_all:
-        none = missed.n_missing
-        expected = Estimate(None, n=n, n_missing=none, reason=SENDS_ALL, level=level)
+        expected = Estimate(None, n=n, n_missing=missed.n_missing, reason=SENDS_ALL, level=level)
     return found._replace(expected_missed=expected, fixed=False)
 
 

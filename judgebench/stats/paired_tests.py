@@ -503,8 +503,7 @@ def average_advantage(
             counts.append(clusters[duel.rows].sums(duel.judge_wins, np.ones(n)))
             n_missing += duel.n_missing
     if not counts:
-        reason = _why_nobody(ratings, terms)
-        return Estimate(None, reason=reason, level=level)
+        return Estimate(None, reason=_why_nobody(ratings, terms), level=level)
     stacked = np.stack(counts, axis=1)
     n = round(float(stacked[..., 1].sum()))
     return clustered_estimate(stacked, _ADVANTAGE, level, n=n, n_missing=n_missing)

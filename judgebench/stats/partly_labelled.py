@@ -510,12 +510,9 @@ def unlike(
     if sample.why_none or sample.n == len(sample.y) or sample.units < 2:
         return []
     found = sorted(_compared(sample, columns), key=lambda one: one.p)
-    alarms = []
-    for i, one in enumerate(found):
-        if one.p > level / (len(found) - i):
-            break
-        alarms.append(one)
-    return alarms
+    # The first that is no alarm ends them.
+    no_alarms = (i for i, one in enumerate(found) if one.p > level / (len(found) - i))
+    return found[: next(no_alarms, len(found))]
 
 
 def _compared(sample: Sample, columns: Mapping[str, FloatArray]) -> Iterator[CovariateImbalance]:

@@ -256,8 +256,7 @@ class Humans:
 
         def truth() -> Labels:
             found = np.full(len(self.truth), -1, dtype=np.int64)
-            made = self.ratings.of(makers).truth(self.metric, self.config)
-            found[self.ratings.rows] = made
+            found[self.ratings.rows] = self.ratings.of(makers).truth(self.metric, self.config)
             return found
 
         return self._once(("truth", tuple(makers)), truth)
@@ -631,8 +630,7 @@ def labelled_part(
     whole = drawn.sample(y, study.clusters, study.cells)
     sample = whole.at(due)
     if sample.why_none:
-        problem = Problem(sample.why_none, field="drawn", found=", ".join(drawn.columns))
-        raise SetupError(problem)
+        raise SetupError(Problem(sample.why_none, field="drawn", found=", ".join(drawn.columns)))
     traits = {name: x[due] for name, x in traits_of(study, metric, [judge]).items()}
     systems = {name: x[due] for name, x in indicators(study.cells, "system").items()}
     found = _unlike(sample, {**traits, **systems})
