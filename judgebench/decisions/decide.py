@@ -52,7 +52,7 @@ from judgebench.decisions.sentences import (
     undeclared,
     without_groups,
 )
-from judgebench.errors import Problem, SetupError, raise_any, some
+from judgebench.errors import Problem, SetupError, some
 from judgebench.protocol import load_protocol
 from judgebench.records import SEVERAL, AnswerKind, Results
 from judgebench.results.shown import Shown
@@ -269,11 +269,13 @@ def _check_names(study: Study, rule: DecisionRule) -> None:
     judges = {judge.name for judge in study.real_judges}
     known = judges | {a for humans in study.humans.values() for a in humans.makers}
     allowed = ", ".join(sorted(known))
-    raise_any([
+    problems = [
         Problem("is neither a judge nor an annotator here", "", None, "independent", name, allowed)
         for name in rule.independent
         if name not in known
-    ])  # fmt: skip
+    ]
+    if problems:
+        raise SetupError(problems)
 
 
 def decisions(

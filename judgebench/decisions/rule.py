@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from judgebench.errors import Problem, raise_any
+from judgebench.errors import Problem, SetupError
 from judgebench.files import DECISION_RULE, StrictModel, find_file, load_model, validate
 from judgebench.rubric import Metric, Rubric
 from judgebench.stats.annotator_bar import BarKind
@@ -183,7 +183,8 @@ class DecisionRule(StrictModel):
             if found not in allowed:
                 field = f"severe_from.{name}"
                 problems.append(Problem(message, file, None, field, found, ", ".join(allowed)))
-        raise_any(problems)
+        if problems:
+            raise SetupError(problems)
 
 
 def load_rule(name: str | Path = DECISION_RULE) -> DecisionRule:

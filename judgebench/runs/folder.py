@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from judgebench.data.conversation import answer_line, read_answers
-from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError, raise_any
+from judgebench.errors import DamagedRun, Problem, RunLocked, SetupError
 from judgebench.files import (
     disk_errors,
     read_errors,
@@ -246,7 +246,8 @@ def check_links(folder: Path) -> None:
         "is a link, which may lead out of the run folder: remove it, or put the file itself there"
     )
     links = sorted(path for path in folder.rglob("*") if path.is_symlink())
-    raise_any([Problem(message, str(path)) for path in links])
+    if links:
+        raise SetupError([Problem(message, str(path)) for path in links])
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -283,7 +283,9 @@ def study_from(
         given, truth = open_run(given, truth=truth), None
     settled = {"verdicts": verdicts, "truth": truth, "columns": columns or None}
     message = "a study has these already: give them to jb.study (and a rule as `rule=`)"
-    raise_any([Problem(message, field=key) for key, value in settled.items() if value is not None])
+    problems = [Problem(message, field=key) for key, value in settled.items() if value is not None]
+    if problems:
+        raise SetupError(problems)
     return given
 
 

@@ -143,7 +143,8 @@ class TruthConfig(BaseModel):
             for p, those in fitting.items()
             if not those
         ]
-        raise_any(problems)
+        if problems:
+            raise SetupError(problems)
         chosen = tuple(sorted({a for those in fitting.values() for a in those}) or everybody)
         self._check_people(chosen, everybody)
         return chosen
@@ -417,7 +418,8 @@ def drawn_of(given: str | Sequence[str]) -> Drawn:
             allowed = f"random, {', '.join(f'{kind}=COLUMN' for kind in _KINDS)}"
             message = f"is unknown{nearest(kind, (*_KINDS, 'random'))}"
             problems.append(Problem(message, "", None, "drawn", text, allowed))
-    raise_any(problems)
+    if problems:
+        raise SetupError(problems)
     return Drawn(**columns, random="random" in texts)
 
 
