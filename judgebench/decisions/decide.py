@@ -71,6 +71,9 @@ if TYPE_CHECKING:
 
 
 _FEW = 50  # answers; from fewer, studies of another size are not simulated well
+# Questions; from fewer, benchmarks/planning.py finds the simulated chance of a plan far too high.
+_FEW_QUESTIONS = 20
+_NOT_SURE = "whether that is enough, nobody can say from fewer than 20 questions"
 _CELLS = 1 << 22  # of multiplicities drawn at once: 32 MiB
 
 
@@ -109,10 +112,13 @@ def plan_sample_size(
         return math.ceil(enough / n_clusters * float(counts.how_many @ column))
 
     asked, severe = counts.asked[:, 0], counts.severe[:, 0]
+    reason = _left_open(others)
+    if n_clusters < _FEW_QUESTIONS:
+        plan, reason = replace(plan, clear=None), "; ".join(filter(None, (_NOT_SURE, reason)))
     return replace(
         plan, items=further(asked), labels=further(counts.labels),
         severe=further(severe) if counts.has_severity else None,
-        questions=further((asked > 0).astype(np.float64)), reason=_left_open(others),
+        questions=further((asked > 0).astype(np.float64)), reason=reason,
     )  # fmt: skip
 
 

@@ -52,6 +52,15 @@ def test_where_answers_share_questions_questions_are_counted_too() -> None:
     more = found.more
     assert (more.answers_now, more.questions_now) == (80, 20)
     assert more.items == 4 * more.questions
+    assert more.clear >= DecisionRule().plan.chance
+
+
+def test_from_few_questions_no_chance_is_said() -> None:
+    groups = "".join(chr(ord("A") + i // 5) for i in range(len(TRUE)))
+    more = decided(HUMANS, TRUE, groups=groups).more
+    assert (more.questions_now, more.clear) == (16, None)
+    assert more.items
+    assert more.reason.startswith("whether that is enough, nobody can say from fewer than 20")
 
 
 def test_without_a_severe_answer_nothing_can_be_simulated() -> None:
