@@ -315,7 +315,7 @@ def study(
 def conditions(
     found: Draw, side: HumanSide, bar: Bar, counts: StudyCounts, rule: DecisionRule = RULE
 ) -> list[Condition]:
-    """What REPLACE requires of the study, as a decision measures it: the severe gap by two latent
+    """Return what REPLACE requires, measured as in a decision: the severe gap by two latent
     classes where there are two labels, all given, three annotators or more, and one item a
     question. They are fitted where the decision may hang on them."""
     measured = conditions_of(counts, rule)
@@ -508,7 +508,7 @@ def outcome_of(measured: Sequence[Condition], gate: str, choice: Choice | None) 
 
 
 def is_met(measured: Sequence[Condition]) -> bool:
-    """Whether every condition is met."""
+    """Return True where every condition is met."""
     return all(condition.state is State.MET for condition in measured)
 
 

@@ -101,7 +101,7 @@ def with_gold(drew: Draw, share: float, rng: Rng, at_random: bool = False) -> Hu
 def replaces(
     drew: Draw, rng: Rng, *rules: DecisionRule, side: HumanSide | None = None
 ) -> list[bool]:
-    """Whether each rule replaces annotators where labels are declared to be made blind."""
+    """Return True for each rule that replaces annotators where labels are declared blind."""
     usual, bar = side_of(drew)
     side = side or usual
     if gate_of(drew, side):

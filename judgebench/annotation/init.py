@@ -136,7 +136,7 @@ def _facts(setup: Setup, store: Store) -> list[str]:
 
 
 def _notes(setup: Setup) -> Iterator[str]:
-    """What a protocol replaces; the pictures and formulas that annotators see as text, and why."""
+    """Notes on what a protocol replaces, and on pictures and formulas that are shown as text."""
     if setup.protocol:
         yield f"rubric and per_item are those of the protocol, whatever {setup.file.name} says"
     if setup.not_shown:

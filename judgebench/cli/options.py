@@ -114,7 +114,7 @@ ProtocolOption = Annotated[
 
 @options
 class Named:
-    """What is said of tables: what columns are, what texts mean, and which holds what."""
+    """Facts about tables: the roles of columns, the meaning of texts, and which holds what."""
 
     order: list[str] | None = option(
         None,
@@ -251,7 +251,7 @@ NOT_NAMED, NOBODY = Named(), People()
 
 
 def said_of_tables(named: Named, people: People) -> dict[str, Any]:
-    """What the options say, as `columns` in Python. Raises SetupError."""
+    """Return the facts of the options as `columns` in Python. Raises SetupError."""
     names = {"person": people.annotator or (), "as_judge": people.as_judge or ()}
     return named.settings.with_more(settings_of(names)).as_columns()
 

@@ -178,8 +178,8 @@ def table_in(path: Path) -> Path:
 
 
 def known_of(path: Path, part: Literal["rubric", "collected", "anchors", "answers"]) -> Any:
-    """What the feature whose table a file is, or a folder holds, keeps beside its labels; empty of
-    any other file. Raises SetupError.
+    """Return a part that the feature whose table a file is, or a folder holds, keeps beside its
+    labels; empty for any other file. Raises SetupError.
 
     `rubric`: that of the labels. `collected`: sentences on how they were collected, which begin as
     `records.COLLECTED` does. `anchors`: rows of labels of answers whose right label is known.
