@@ -49,7 +49,6 @@ from numpy.typing import NDArray
 
 import judgebench as jb
 from judgebench.decisions.conditions import (
-    by_latent_classes,
     choose_threshold,
     conditions_of,
     filters_well,
@@ -315,18 +314,9 @@ def study(
 def conditions(
     found: Draw, side: HumanSide, bar: Bar, counts: StudyCounts, rule: DecisionRule = RULE
 ) -> list[Condition]:
-    """Return what REPLACE requires, measured as in a decision: the severe gap by two latent
-    classes where there are two labels, all given, three annotators or more, and one item a
-    question. They are fitted where the decision may hang on them."""
-    measured = conditions_of(counts, rule)
-    is_whole = found.asked.all() and (found.judged >= 0).all() and (found.own >= 0).all()
-    is_alone = len(np.unique(found.clusters)) == len(found.true)
-    several = found.own.shape[1] > 2 and bar.kept.sum() > 1
-    has_classes = (side.severe, found.k) == (1, 2) and is_whole and is_alone and several
-    if not has_classes or not simulate.depends_on_gap(measured):
-        return measured
-    labels = np.column_stack([found.own, found.judged])
-    return by_latent_classes(measured, counts, rule, labels, bar)
+    """Return what REPLACE requires of the study, by the code that plans decide by."""
+    labels = np.column_stack([found.own, np.where(found.asked, found.judged, -1)])
+    return simulate.conditions_by(labels, side, bar, counts, rule)
 
 
 WORLDS = scenarios("worlds", World)

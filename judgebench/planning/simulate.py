@@ -12,11 +12,12 @@ from judgebench.decisions.conditions import (
     conditions_of,
     filters_well,
 )
-from judgebench.decisions.counts import HumanSide, study_counts
+from judgebench.decisions.counts import HumanSide, StudyCounts, study_counts
 from judgebench.decisions.decision import Condition, Outcome, State, outcome_of
 from judgebench.decisions.rule import DecisionRule
 from judgebench.planning.design import Draw
 from judgebench.stats.annotator_bar import Bar, fit_bar
+from judgebench.stats.arrays import IntArray
 from judgebench.stats.classification import why_no_choice
 from judgebench.stats.consensus import median_label
 
@@ -28,17 +29,25 @@ def outcome(study: Draw, rule: DecisionRule) -> Outcome:
     counts = study_counts(side, study.judged, np.ones_like(study.judged, np.bool_), controls)
     if counts.how_many.sum() < rule.questions or (counts.items.sum(axis=0) > 0).sum() == 1:
         return Outcome.CANT_TELL
-    is_binary = study.n_labels == 2 and counts.alone
-    has_classes = is_binary and study.own.shape[1] > 2 and bar.kept.sum() > 1
-    conditions = conditions_of(counts, rule)
-    if has_classes and depends_on_gap(conditions):
-        labels = np.column_stack([study.own, study.judged])
-        conditions = by_latent_classes(conditions, counts, rule, labels, bar)
-    ended = outcome_of(conditions, ())
+    labels = np.column_stack([study.own, study.judged])
+    ended = outcome_of(conditions_by(labels, side, bar, counts, rule), ())
     return Outcome.ASSIST if ended is not Outcome.REPLACE and _filters(study, side, rule) else ended
 
 
-def depends_on_gap(conditions: Sequence[Condition]) -> bool:
+def conditions_by(
+    labels: IntArray, side: HumanSide, bar: Bar, counts: StudyCounts, rule: DecisionRule
+) -> list[Condition]:
+    """Return what REPLACE requires, with the severe gap of two latent classes of the labels (items,
+    annotators and the judge) where a decision takes it from these, and may hang on it."""
+    conditions = conditions_of(counts, rule)
+    is_binary = (side.severe, side.k) == (1, 2) and counts.alone
+    has_classes = is_binary and labels.shape[1] > 3 and bar.kept.sum() > 1
+    if has_classes and (labels >= 0).all() and _depends_on_gap(conditions):
+        return by_latent_classes(conditions, counts, rule, labels, bar)
+    return conditions
+
+
+def _depends_on_gap(conditions: Sequence[Condition]) -> bool:
     """True where the severe gap alone decides: two latent classes are slow to fit."""
     gap = {c.state for c in conditions if c.key == "severe_gap"}
     others = {c.state for c in conditions if c.key != "severe_gap"}
